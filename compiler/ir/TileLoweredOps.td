@@ -1,0 +1,96 @@
+//===- TileLoweredOps.td - Lowered ops of the tile dialect --------------------------------------===//
+//
+// What the hardware gets. A generation has become a slot and a parity; counts, fences and elections are written out.
+//
+//===---------------------------------------------------------------------------------------------===//
+
+#ifndef FLASHQLA_TILE_LOWERED_OPS
+#define FLASHQLA_TILE_LOWERED_OPS
+
+def Tile_SlotOp : Tile_Op<"slot", [Pure]> {
+  let summary = "one slot of a ring of shared tiles";
+  let arguments = (ins Tile_Shared:$ring, I64:$slot);
+  let results = (outs Tile_Shared:$result);
+  let assemblyFormat = "$ring `[` $slot `]` attr-dict `:` type($ring) `->` type($result)";
+}
+
+def Tile_WaitParityOp : Tile_Op<"wait_parity"> {
+  let summary = "spins until the phase of a barrier's slot with this parity is complete";
+  let arguments = (ins Tile_Barrier:$barrier, I64:$slot, I64:$parity);
+  let assemblyFormat = "$barrier `[` $slot `]` `parity` $parity attr-dict `:` type($barrier)";
+}
+
+def Tile_ArriveSlotOp : Tile_Op<"arrive_slot"> {
+  let summary = "arrives at a barrier's slot: all threads of a warpgroup role, the elected lane of a warp role";
+  let description = [{
+    `tx_bytes` are the bytes of the copies attached to the generation: the lane that issued them arrives with
+    expect_tx. `guard`, if present, must be true for the arrival to happen (a generation below zero does nothing).
+  }];
+  let arguments = (ins Tile_Barrier:$barrier, I64:$slot, Optional<I1>:$guard, DefaultValuedAttr<I64Attr, "0">:$tx_bytes);
+  let assemblyFormat = "$barrier `[` $slot `]` (`if` $guard^)? attr-dict `:` type($barrier)";
+}
+
+def Tile_TmaLoadOp : Tile_Op<"tma_load"> {
+  let summary = "one bulk load of a box, issued by the elected lane";
+  let description = [{
+    `map` indexes the kernel's tensor maps; without one, a contiguous `cp.async.bulk` of `bytes`. Coordinates come
+    innermost first. The target is a window of a shared tile; `target_byte` is the offset of this box in it.
+  }];
+  let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$target, Tile_Barrier:$barrier, I64:$slot,
+                       Variadic<I64>:$coordinates, I64Attr:$target_byte, I64Attr:$bytes, OptionalAttr<I64Attr>:$map);
+  let assemblyFormat = [{
+    $tensor `[` $coordinates `]` `into` $target `completes` $barrier `[` $slot `]` attr-dict
+    `:` type($tensor) `,` type($target) `,` type($barrier)
+  }];
+}
+
+def Tile_TmaStoreOp : Tile_Op<"tma_store"> {
+  let summary = "one bulk store of a box, issued by the elected lane";
+  let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$source, Variadic<I64>:$coordinates,
+                       I64Attr:$source_byte, I64Attr:$bytes, OptionalAttr<I64Attr>:$map);
+  let assemblyFormat = [{
+    $tensor `[` $coordinates `]` `from` $source attr-dict `:` type($tensor) `,` type($source)
+  }];
+}
+
+def Tile_CommitStoresOp : Tile_Op<"commit_stores"> {
+  let summary = "closes the bulk group of the preceding stores";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitStoresOp : Tile_Op<"wait_stores"> {
+  let summary = "the issuing lane waits until all but the newest `keep` bulk groups have read their tiles";
+  let description = "Without `read` it waits until they are complete in global memory.";
+  let arguments = (ins I64Attr:$keep, UnitAttr:$read);
+  let assemblyFormat = "`keep` $keep attr-dict";
+}
+
+def Tile_FenceProxyOp : Tile_Op<"fence_proxy"> {
+  let summary = "orders this thread's shared writes before later accesses by the async proxy";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WgmmaGroupOp : Tile_Op<"wgmma_group"> {
+  let summary = "fence, products of all k-steps, commit: one group";
+  let description = [{
+    Like `tile.wgmma`, but a fragment operand A is a 16-bit fragment in accumulator layout (an anonymous copy has become
+    a `tile.frag` and a `tile.map`).
+  }];
+  let arguments = (ins Tile_ProductModeAttr:$mode, Tile_Addressable:$target, Tile_Addressable:$a,
+                       Tile_Addressable:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let assemblyFormat = "$mode $target `,` $a `,` $b attr-dict `:` type($target) `,` type($a) `,` type($b)";
+}
+
+def Tile_WaitGroupOp : Tile_Op<"wait_group"> {
+  let summary = "waits until all but the newest `keep` product groups have retired";
+  let description = "`retires` are the fragments whose last product in flight retires here.";
+  let arguments = (ins I64Attr:$keep, Variadic<Tile_Frag>:$retires);
+  let assemblyFormat = "`keep` $keep (`retires` $retires^ `:` type($retires))? attr-dict";
+}
+
+def Tile_EmptyGroupOp : Tile_Op<"empty_group"> {
+  let summary = "commits an empty product group, so that every path counts the same";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif
