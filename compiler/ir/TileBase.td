@@ -24,6 +24,7 @@ def Tile_Dialect : Dialect {
   let cppNamespace = "::flashqla::tile";
   let summary = "Warp-specialised tile programs for Hopper";
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
   let extraClassDeclaration = [{
     void registerTypes();

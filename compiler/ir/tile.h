@@ -21,6 +21,9 @@
 #include "compiler/ir/TileDialect.h.inc"
 #include "compiler/ir/TileEnums.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "compiler/ir/TileAttrs.h.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/ir/TileTypes.h.inc"
 
