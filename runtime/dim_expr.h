@@ -20,6 +20,7 @@
 #include "flashqla/error.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,15 +105,17 @@ private:
   };
   struct Failure {
     const char *code = nullptr;
-    const char *what = nullptr;
+    int node = 0;
   };
 
-  struct Uninitialized {};
-  explicit DimExpr(Uninitialized) {}
-  int append(const DimExpr &other);
-  void print(int node, int minimumPrecedence, std::string &out) const;
+  struct Empty {};
+  explicit DimExpr(Empty) {}
+  static DimExpr combine(Op op, std::initializer_list<const DimExpr *> operands);
+  void print(int node, int minimumLevel, std::string &out) const;
   bool evaluateNode(int node, const std::int64_t *values, std::int64_t &result,
                     Failure &failure) const;
+  /// Null, or the code of the error.
+  static const char *apply(Op op, std::int64_t a, std::int64_t b, std::int64_t &result);
 
   std::vector<Node> nodes; // postfix: the last one is the root
   std::vector<std::string> nameList;

@@ -53,6 +53,12 @@ struct ManifestArgument {
   /// element's size. `strided(16)` is {Strided, 16}; {Packed, 16} lets the kernel use bulk copies
   /// and 16-byte accesses.
   int alignBytes = 0;
+
+  bool isTensor() const { return access != Access::Scalar; }
+  /// Expressions may use these by name.
+  bool isIntegerScalar() const {
+    return !isTensor() && (dtype == DType::I32 || dtype == DType::I64 || dtype == DType::Bool);
+  }
   friend bool operator==(const ManifestArgument &, const ManifestArgument &) = default;
 };
 
