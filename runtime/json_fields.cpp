@@ -23,7 +23,7 @@ bool FieldReader::has(std::string_view key) const {
 /// The value when it is there and of that type; else null, and the failure is recorded.
 const FieldReader::Json *FieldReader::find(std::string_view key, std::optional<Json::value_t> type,
                                            std::string_view wanted) {
-  known.push_back(key);
+  known.emplace_back(key);
   if (failure)
     return nullptr;
   auto found = json.find(key);
@@ -43,23 +43,35 @@ std::string FieldReader::text(std::string_view key) {
   return value ? *value->get_ptr<const std::string *>() : std::string();
 }
 
-std::int64_t FieldReader::integer(std::string_view key, std::int64_t minimum,
-                                  std::int64_t maximum) {
-  const Json *value = find(key, std::nullopt, "");
-  if (!value)
-    return minimum;
-  if (!value->is_number_integer()) {
+std::int64_t FieldReader::integerOf(const Json &value, std::string_view key, std::int64_t minimum,
+                                    std::int64_t maximum) {
+  if (!value.is_number_integer()) {
     fail(key, "is not an integer");
     return minimum;
   }
   const bool tooLarge =
-      value->is_number_unsigned() &&
-      value->get<std::uint64_t>() > std::uint64_t(std::numeric_limits<std::int64_t>::max());
-  const std::int64_t result = tooLarge ? 0 : value->get<std::int64_t>();
+      value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > std::uint64_t(std::numeric_limits<std::int64_t>::max());
+  const std::int64_t result = tooLarge ? 0 : value.get<std::int64_t>();
   if (tooLarge || result < minimum || result > maximum) {
-    fail(key, fmt::format("is {}; it must lie in {} … {}", value->dump(), minimum, maximum));
+    fail(key, fmt::format("is {}; it must lie in {} … {}", value.dump(), minimum, maximum));
     return minimum;
   }
+  return result;
+}
+
+std::int64_t FieldReader::integer(std::string_view key, std::int64_t minimum,
+                                  std::int64_t maximum) {
+  const Json *value = find(key, std::nullopt, "");
+  return value ? integerOf(*value, key, minimum, maximum) : minimum;
+}
+
+std::vector<std::int64_t> FieldReader::integers(std::string_view key, std::int64_t minimum,
+                                                std::int64_t maximum) {
+  std::vector<std::int64_t> result;
+  const Json *list = find(key, Json::value_t::array, "a list");
+  for (std::size_t i = 0; list && i < list->size() && !failure; ++i)
+    result.push_back(integerOf((*list)[i], fmt::format("{}[{}]", key, i), minimum, maximum));
   return result;
 }
 
@@ -85,6 +97,14 @@ std::vector<std::string> FieldReader::texts(std::string_view key) {
     }
     result.push_back((*list)[i].get<std::string>());
   }
+  return result;
+}
+
+std::vector<std::string> FieldReader::keys() const {
+  std::vector<std::string> result;
+  if (!failure)
+    for (auto entry = json.begin(); entry != json.end(); ++entry)
+      result.push_back(entry.key());
   return result;
 }
 

@@ -34,6 +34,10 @@ public:
   double real(std::string_view key);
   bool flag(std::string_view key);
   std::vector<std::string> texts(std::string_view key);
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t minimum,
+                                     std::int64_t maximum);
+  /// The keys of the object, sorted; none after a failure.
+  std::vector<std::string> keys() const;
 
   /// Calls `read(FieldReader &)` for each object of the list.
   template <class Read> void objects(std::string_view key, Read read) {
@@ -63,6 +67,8 @@ public:
 private:
   const Json *find(std::string_view key, std::optional<Json::value_t> type,
                    std::string_view wanted);
+  std::int64_t integerOf(const Json &value, std::string_view key, std::int64_t minimum,
+                         std::int64_t maximum);
   std::string fieldPath(std::string_view key) const;
   std::string elementPath(std::string_view key, std::size_t index) const;
 
@@ -70,7 +76,7 @@ private:
   std::string path;
   std::string_view code;
   std::optional<Error> &failure;
-  std::vector<std::string_view> known;
+  std::vector<std::string> known;
 };
 
 } // namespace flashqla::detail
