@@ -231,9 +231,10 @@ private:
       return diags.error(DiagnosticKind::UnknownCharacter, range(at, at + length),
                          std::move(message));
     };
-    if (character == ";")
+    if (character == ";") {
       report("there are no semicolons").help("a statement ends with its line");
-    else if (character == "#")
+      pendingNewline = true; // what follows is read as the next statement
+    } else if (character == "#")
       report("`#` starts nothing").help("comments start with `//`");
     else if (length > 1)
       report(fmt::format("`{}` may stand in comments only", character));

@@ -1,6 +1,6 @@
 #include "compiler/syntax/line.h"
 
-#include "compiler/support/source.h"
+#include <utility>
 
 namespace flashqla {
 
@@ -39,10 +39,16 @@ bool isProduct(const Expr &expr) {
   return expr.kind == ExprKind::Binary && operatorDepth(expr.binary) == 7;
 }
 
+bool isSum(const Expr &expr) {
+  return expr.kind == ExprKind::Binary && operatorDepth(expr.binary) == 6;
+}
+
 /// Whether a factor stays readable without blanks around it.
-bool isShort(const Expr &expr) {
-  return expr.kind == ExprKind::Integer || expr.isBareName() || expr.kind == ExprKind::Paren ||
-         (isProduct(expr) && isShort(*expr.operands[0]) && isShort(*expr.operands[1]));
+bool isShort(const Expr &expr, bool parensToo) {
+  if (isProduct(expr))
+    return isShort(*expr.operands[0], parensToo) && isShort(*expr.operands[1], parensToo);
+  return expr.kind == ExprKind::Integer || expr.isBareName() ||
+         (parensToo && expr.kind == ExprKind::Paren);
 }
 
 } // namespace
@@ -92,7 +98,7 @@ void ExprWriter::write(const Expr &expr, unsigned depth) {
     return;
   case ExprKind::Call:
     line << expr.name.text << "(";
-    list(expr.operands, depth + bracketDepth);
+    list(expr.operands, depth);
     line << ")";
     return;
   case ExprKind::Unary:
@@ -116,14 +122,25 @@ void ExprWriter::write(const Expr &expr, unsigned depth) {
     return;
   case ExprKind::Paren:
     line << "(";
-    write(*expr.operands[0], depth + bracketDepth);
+    inner(*expr.operands[0], depth);
     line << ")";
     return;
   }
 }
 
+/// An expression inside one more bracket.
+void ExprWriter::inner(const Expr &expr, unsigned depth) {
+  const bool outerTerm = std::exchange(term, false);
+  write(expr, depth + bracketDepth);
+  term = outerTerm;
+}
+
 void ExprWriter::binary(const Expr &expr, unsigned depth) {
-  const bool tight = brackets != 0 && isProduct(expr) && isShort(expr);
+  const bool outerTerm = std::exchange(term, isSum(expr));
+  const bool tight =
+      isProduct(expr) && (brackets != 0 || outerTerm) && isShort(expr, brackets != 0);
+  if (isProduct(expr))
+    term = outerTerm; // the factors of a term are written like the term
   write(*expr.operands[0], depth);
   if (tight) {
     line << spelling(expr.binary);
@@ -132,18 +149,19 @@ void ExprWriter::binary(const Expr &expr, unsigned depth) {
     line.space(depth + operatorDepth(expr.binary));
   }
   write(*expr.operands[1], depth);
+  term = outerTerm;
 }
 
 void ExprWriter::reduction(const Expr &expr, unsigned depth) {
   line << spelling(expr.reduction) << "[" << expr.name.text;
   if (expr.lower) {
     line << " in ";
-    write(*expr.lower, depth + bracketDepth);
+    inner(*expr.lower, depth);
     line << " .. ";
-    write(*expr.upper, depth + bracketDepth);
+    inner(*expr.upper, depth);
   }
   line << "](";
-  write(*expr.operands[0], depth + bracketDepth);
+  inner(*expr.operands[0], depth);
   line << ")";
 }
 
@@ -157,7 +175,7 @@ void ExprWriter::reference(const Expr &expr, unsigned depth) {
         line << ",";
         line.space(depth + bracketDepth);
       }
-      index(item, depth + bracketDepth);
+      index(item, depth);
     }
     line << "]";
   }
@@ -171,14 +189,14 @@ void ExprWriter::index(const Index &index, unsigned depth) {
     line << ":";
     return;
   }
-  write(*index.begin, depth);
+  inner(*index.begin, depth);
   if (index.kind == Index::Kind::Point)
     return;
   line << " +: ";
-  write(*index.extent, depth);
+  inner(*index.extent, depth);
   if (index.limit) {
     line << " until ";
-    write(*index.limit, depth);
+    inner(*index.limit, depth);
   }
 }
 
@@ -186,16 +204,16 @@ void ExprWriter::list(const std::vector<ExprPtr> &list, unsigned depth) {
   for (const ExprPtr &item : list) {
     if (&item != &list.front()) {
       line << ",";
-      line.space(depth);
+      line.space(depth + bracketDepth);
     }
-    write(*item, depth);
+    inner(*item, depth);
   }
 }
 
 void ExprWriter::shape(const Shape &shape) {
   ++brackets;
   line << "[";
-  list(shape.extents, bracketDepth);
+  list(shape.extents, 0);
   line << "]";
   --brackets;
 }
@@ -205,7 +223,7 @@ void ExprWriter::optionalBracket(const ExprPtr &value) {
     return;
   ++brackets;
   line << "[";
-  write(*value, bracketDepth);
+  inner(*value, 0);
   line << "]";
   --brackets;
 }
@@ -218,7 +236,7 @@ void ExprWriter::axes(const std::vector<Axis> &axes) {
       line.space(bracketDepth);
     }
     line << axis.name.text << ": ";
-    write(*axis.extent, bracketDepth);
+    inner(*axis.extent, 0);
   }
   line << ")";
 }
@@ -233,10 +251,10 @@ void ExprWriter::checkCase(const CheckCase &check) {
     line << binding.name.text << " = ";
     if (binding.isList) {
       line << "[";
-      list(binding.list, 2 * bracketDepth);
+      list(binding.list, bracketDepth);
       line << "]";
     } else {
-      write(*binding.value, bracketDepth);
+      inner(*binding.value, 0);
     }
   }
   line << ")";

@@ -57,7 +57,7 @@ void commaList(Line &line, const Items &items, Write write) {
 }
 
 /// Writes expressions in canonical form: blanks around binary operators, but none in a product of
-/// names and numbers inside an index or a shape (`x[t0 + i*C +: C]`).
+/// names and numbers that is a term of a sum or stands in an index (`t0 + i*C`, `x[2*k]`).
 class ExprWriter {
 public:
   explicit ExprWriter(Line &line) : line(line) {}
@@ -72,6 +72,7 @@ public:
 
 private:
   void write(const ast::Expr &expr, unsigned depth);
+  void inner(const ast::Expr &expr, unsigned depth);
   void binary(const ast::Expr &expr, unsigned depth);
   void reduction(const ast::Expr &expr, unsigned depth);
   void reference(const ast::Expr &expr, unsigned depth);
@@ -80,6 +81,7 @@ private:
 
   Line &line;
   unsigned brackets = 0; ///< open `[`
+  bool term = false;     ///< what is written now is a term of a sum
 };
 
 /// A statement without braces.

@@ -34,8 +34,9 @@ std::string Page::text() const {
     }
     const size_t together = commonColumn(i, end);
     for (; i < end; ++i) {
-      const size_t column = together != 0 ? together : ownColumn(lines[i]);
-      out += lines[i].code + std::string(column - lines[i].code.size(), ' ');
+      const size_t code = lines[i].code.size();
+      const size_t at = together != 0 ? together : column(code, displayWidth(lines[i].comment));
+      out += lines[i].code + std::string(at - code, ' ');
       out += lines[i].comment + "\n";
     }
   }
@@ -44,18 +45,18 @@ std::string Page::text() const {
 
 /// The column at which the comments of adjacent lines all fit; 0 if there is none.
 size_t Page::commonColumn(size_t begin, size_t end) const {
-  size_t column = commentColumn, widest = 0;
+  size_t code = 0, comment = 0;
   for (size_t i = begin; i < end; ++i) {
-    column = std::max(column, lines[i].code.size() + 2);
-    widest = std::max<size_t>(widest, displayWidth(lines[i].comment));
+    code = std::max(code, lines[i].code.size());
+    comment = std::max<size_t>(comment, displayWidth(lines[i].comment));
   }
-  return column + widest <= formatWidth ? column : 0;
+  return code + 2 + comment <= formatWidth ? column(code, comment) : 0;
 }
 
-size_t Page::ownColumn(const PhysicalLine &line) {
-  const size_t width = displayWidth(line.comment);
-  const size_t fitting = width < formatWidth ? formatWidth - width : 0;
-  return std::max(line.code.size() + 2, std::min(commentColumn, fitting));
+/// The usual column, or what the widths of code and comment leave.
+size_t Page::column(size_t code, size_t comment) {
+  const size_t fitting = comment < formatWidth ? formatWidth - comment : 0;
+  return std::max(code + 2, std::min(commentColumn, fitting));
 }
 
 } // namespace flashqla

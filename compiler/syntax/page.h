@@ -32,7 +32,7 @@ private:
   };
 
   size_t commonColumn(size_t begin, size_t end) const;
-  static size_t ownColumn(const PhysicalLine &line);
+  static size_t column(size_t code, size_t comment);
 
   std::vector<PhysicalLine> lines;
   size_t blockStart = 0;

@@ -36,7 +36,8 @@ bool Parser::atModuleItem() const {
 }
 
 const Token &Parser::take() {
-  previous = peek();
+  if (!at(TokenKind::Newline)) // where something is missing, that is before the newline
+    previous = peek();
   if (!at(TokenKind::End))
     ++position;
   return previous;
@@ -63,7 +64,7 @@ bool Parser::close(TokenKind kind, const Token &open) {
   if (accept(kind))
     return true;
   const bool gone = at(TokenKind::Newline) || at(TokenKind::End) || at(TokenKind::LeftBrace) ||
-                    at(TokenKind::RightBrace);
+                    at(TokenKind::RightBrace) || atClause();
   if (gone)
     diags
         .error(DiagnosticKind::UnclosedBracket, foundRange(),
@@ -157,6 +158,15 @@ void Parser::recoverInHeader() {
     take();
 }
 
+/// To an item of the module that begins a line.
+void Parser::recoverInModule() {
+  auto atLineStart = [&] {
+    return position > 0 && tokens[position - 1].kind == TokenKind::Newline;
+  };
+  while (!at(TokenKind::End) && !(atModuleItem() && atLineStart()))
+    take();
+}
+
 // --------------------------------------------------------------------------------- comments
 
 std::vector<Comment> Parser::commentsBefore(uint32_t offset) {
@@ -228,9 +238,7 @@ Module Parser::module() {
       node.reset();
     }
     if (!node) {
-      while (!at(TokenKind::End) &&
-             (position == 0 || !atModuleItem() || previous.kind != TokenKind::Newline))
-        take();
+      recoverInModule();
       continue;
     }
     const SourceRange range = since(first);

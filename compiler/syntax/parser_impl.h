@@ -42,6 +42,7 @@ private:
   bool countOperator();
   void recoverInBlock();
   void recoverInHeader();
+  void recoverInModule();
 
   // Comments.
   ast::Trivia beginUnit();
@@ -124,7 +125,7 @@ private:
   std::vector<bool> claimed; // of `comments`
   size_t firstUnclaimed = 0;
   size_t position = 0;
-  Token previous; // the last one taken
+  Token previous; // the last one taken that is no newline
   unsigned depth = 0;
   unsigned operators = 0;        // in the statement at hand
   bool unclosedReported = false; // one missing brace is enough to report
