@@ -158,8 +158,10 @@ std::vector<double> HostTensor::values() const {
 
 void HostTensor::setValues(std::span<const double> values) {
   assert(static_cast<std::int64_t>(values.size()) == elementCount() && "one value per element");
-  for (std::size_t i = 0; i < values.size(); ++i)
-    set(static_cast<std::int64_t>(i), values[i]);
+  parallelFor(elementCount(), grainElements, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      set(i, values[static_cast<std::size_t>(i)]);
+  });
 }
 
 void HostTensor::fillStorage(double value) {
