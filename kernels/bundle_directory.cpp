@@ -1,6 +1,18 @@
 #include "kernels/bundle_directory.h"
 
+#include <set>
+
 namespace flashqla {
+
+KernelRequest tileKernel(std::string file, std::string kernel, KernelParams params,
+                         KernelDims staticDims) {
+  KernelRequest request;
+  request.file = std::move(file);
+  request.kernel = std::move(kernel);
+  request.params = std::move(params);
+  request.staticDims = std::move(staticDims);
+  return request;
+}
 
 std::string bundleFileName(const KernelRequest &request) {
   std::string name = request.kernel;
@@ -22,6 +34,16 @@ std::string compileArguments(const KernelRequest &request) {
     text += " -D " + key + "=" + std::to_string(value);
   for (const auto &[key, value] : request.params)
     text += " -D " + key + "=" + value;
+  return text;
+}
+
+std::string bundleList(const std::vector<KernelRequest> &requests) {
+  std::set<std::string> lines;
+  for (const KernelRequest &request : requests)
+    lines.insert(bundleFileName(request) + "\t" + compileArguments(request) + "\n");
+  std::string text;
+  for (const std::string &line : lines)
+    text += line;
   return text;
 }
 

@@ -11,10 +11,19 @@
 
 #include "flashqla/bundle.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace flashqla {
+
+using KernelParams = std::vector<std::pair<std::string, std::string>>;
+using KernelDims = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// A request for a kernel of the source tree: `file` is relative to its root.
+KernelRequest tileKernel(std::string file, std::string kernel, KernelParams params = {},
+                         KernelDims staticDims = {});
 
 /// The name of the bundle for this request: the kernel, then static dims and parameters as they
 /// stand in the request, "NAMEvalue" joined by "-". A parameter that the request leaves to its
@@ -24,6 +33,10 @@ std::string bundleFileName(const KernelRequest &request);
 /// The arguments of `flashqlac compile` that make this bundle, without the output: "FILE -k KERNEL
 /// -D NAME=VALUE …".
 std::string compileArguments(const KernelRequest &request);
+
+/// "FILE NAME<tab>arguments of `flashqlac compile`" for each different bundle, sorted: what a
+/// binary prints for tools/compile_bundles.sh.
+std::string bundleList(const std::vector<KernelRequest> &requests);
 
 /// Reads bundles from a directory; never compiles.
 class BundleDirectory : public KernelProvider {

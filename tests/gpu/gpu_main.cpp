@@ -9,22 +9,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <string_view>
 
 using namespace flashqla;
-
-namespace {
-
-void listBundles() {
-  std::set<std::string> lines;
-  for (const KernelRequest &request : requests::all())
-    lines.insert(bundleFileName(request) + "\t" + compileArguments(request));
-  for (const std::string &line : lines)
-    std::puts(line.c_str());
-}
-
-} // namespace
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
@@ -34,7 +21,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--list-bundles") {
-      listBundles();
+      std::fputs(bundleList(requests::all()).c_str(), stdout);
       return 0;
     }
     if (argument == "--bundles" && i + 1 < argc) {

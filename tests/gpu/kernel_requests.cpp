@@ -5,55 +5,43 @@
 
 namespace flashqla::requests {
 
-namespace {
-
-KernelRequest request(const char *file, const char *kernel, Params params,
-                      std::vector<std::pair<std::string, std::int64_t>> staticDims = {}) {
-  KernelRequest result;
-  result.file = file;
-  result.kernel = kernel;
-  result.params = std::move(params);
-  result.staticDims = std::move(staticDims);
-  return result;
-}
-
-} // namespace
-
 KernelRequest copy2d(const char *element) {
-  return request("kernels/copy_transpose.tile", "copy_2d", {{"E", element}});
+  return tileKernel("kernels/copy_transpose.tile", "copy_2d", {{"E", element}});
 }
 
 KernelRequest transpose2d(const char *element) {
   const bool wide = std::string(element) == "f32";
-  return request("kernels/copy_transpose.tile", "transpose_2d",
-                 {{"E", element}, {"PAD", wide ? "1" : "2"}});
+  return tileKernel("kernels/copy_transpose.tile", "transpose_2d",
+                    {{"E", element}, {"PAD", wide ? "1" : "2"}});
 }
 
 KernelRequest rowSoftmax(const char *element) {
-  return request("kernels/row_softmax.tile", "row_softmax", {{"E", element}});
+  return tileKernel("kernels/row_softmax.tile", "row_softmax", {{"E", element}});
 }
 
 KernelRequest rowSoftmaxLong(const char *element) {
-  return request("kernels/row_softmax.tile", "row_softmax_long", {{"E", element}});
+  return tileKernel("kernels/row_softmax.tile", "row_softmax_long", {{"E", element}});
 }
 
 KernelRequest rmsNorm(const char *element, int columns) {
-  return request("kernels/rms_norm.tile", "rms_norm", {{"E", element}}, {{"D", columns}});
+  return tileKernel("kernels/rms_norm.tile", "rms_norm", {{"E", element}}, {{"D", columns}});
 }
 
-KernelRequest gemmNt(const Params &params) {
-  return request("kernels/gemm_nt.tile", "gemm_nt", params);
+KernelRequest gemmNt(const KernelParams &params) {
+  return tileKernel("kernels/gemm_nt.tile", "gemm_nt", params);
 }
 
-KernelRequest gemm(const Params &params) { return request("kernels/gemm.tile", "gemm", params); }
+KernelRequest gemm(const KernelParams &params) {
+  return tileKernel("kernels/gemm.tile", "gemm", params);
+}
 
-KernelRequest gemmSiluA(const Params &params) {
-  return request("kernels/gemm.tile", "gemm_silu_a", params);
+KernelRequest gemmSiluA(const KernelParams &params) {
+  return tileKernel("kernels/gemm.tile", "gemm_silu_a", params);
 }
 
 KernelRequest linearAttn(int heads, int dimV) {
-  return request("kernels/linear_attn.tile", "linear_attn", {},
-                 {{"H", heads}, {"DK", 128}, {"DV", dimV}});
+  return tileKernel("kernels/linear_attn.tile", "linear_attn", {},
+                    {{"H", heads}, {"DK", 128}, {"DV", dimV}});
 }
 
 std::vector<KernelRequest> all() {

@@ -2,24 +2,20 @@
 // compiler: `gpu_tests --list-bundles` prints this list, and tools/pack_gpu_bundle.sh compiles it.
 #pragma once
 
-#include "flashqla/bundle.h"
+#include "kernels/bundle_directory.h"
 
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace flashqla::requests {
-
-using Params = std::vector<std::pair<std::string, std::string>>;
 
 KernelRequest copy2d(const char *element);
 KernelRequest transpose2d(const char *element);
 KernelRequest rowSoftmax(const char *element);
 KernelRequest rowSoftmaxLong(const char *element);
 KernelRequest rmsNorm(const char *element, int columns);
-KernelRequest gemmNt(const Params &params = {});
-KernelRequest gemm(const Params &params = {});
-KernelRequest gemmSiluA(const Params &params = {});
+KernelRequest gemmNt(const KernelParams &params = {});
+KernelRequest gemm(const KernelParams &params = {});
+KernelRequest gemmSiluA(const KernelParams &params = {});
 KernelRequest linearAttn(int heads, int dimV);
 
 /// Every variant that a test loads, GDN included.

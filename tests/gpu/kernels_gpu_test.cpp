@@ -139,8 +139,8 @@ void checkGemm(const Kernel &gemm, DType dtype, GemmSize size, bool transposeA, 
 } // namespace
 
 TEST_F(KernelsTest, GemmNt) {
-  for (const requests::Params &params :
-       {requests::Params{}, {{"BN", "256"}, {"STAGES", "3"}}, {{"BN", "192"}}}) {
+  for (const KernelParams &params :
+       {KernelParams{}, {{"BN", "256"}, {"STAGES", "3"}}, {{"BN", "192"}}}) {
     const Kernel gemm = kernel(requests::gemmNt(params));
     for (const GemmSize size :
          {GemmSize{128, 128, 64}, {1, 8, 8}, {300, 200, 504}, {1300, 520, 256}})
@@ -150,7 +150,7 @@ TEST_F(KernelsTest, GemmNt) {
 
 TEST_F(KernelsTest, GemmOtherMajors) {
   const struct {
-    requests::Params params;
+    KernelParams params;
     DType dtype;
     bool transposeA, transposeB;
   } variants[] = {{{}, DType::BF16, false, false},
