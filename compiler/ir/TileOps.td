@@ -30,8 +30,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     `params` shows the compile-time parameters as text. `arguments` describes the signature in order, one dictionary
     each: `name`, `kind` ("tensor" or "scalar"), `type` (element type), and for tensors `access` ("in", "out",
     "inout"), `shape` (a dimension expression as text for each extent, in the syntax of the runtime's manifest) and
-    `layout` ("packed", "strided", "strided16"). `grid` lists axes as {name, extent text}. `where` lists launch checks
-    as {condition text, source text}. `resident` is the promised number of CTAs per SM. `warpgroup_regs` is the
+    `layout` ("packed", "strided", "strided16"). `grid` lists axes as {`name`, `extent`}. `where` lists launch checks
+    as {`condition` (text of a dimension expression), `source` (as written), `message` (the clause's comment, if any)}. `resident` is the promised number of CTAs per SM. `warpgroup_regs` is the
     register budget of each warpgroup in order.
 
     ```mlir
@@ -202,13 +202,13 @@ def Tile_AwaitOp : Tile_Op<"await"> {
     groups.
 
     ```mlir
-    tile.await fragment %x : !tile.frag<[64, 64], f32>
+    tile.await fragment of %x : !tile.frag<[64, 64], f32>
     tile.await wgmma keep 1
     ```
   }];
   let arguments = (ins Tile_AwaitKindAttr:$kind, Optional<Tile_Addressable>:$target,
                        DefaultValuedAttr<I64Attr, "0">:$keep);
-  let assemblyFormat = "$kind ($target^ `:` type($target))? attr-dict";
+  let assemblyFormat = "$kind (`of` $target^ `:` type($target))? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -305,7 +305,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursiveMemoryEffects,
     is uniform over the role. `fragment` says that the body reads fragments, so that the index is distributed like their
     dimension.
   }];
-  let arguments = (ins Tile_ReduceKindAttr:$kind, I64:$lower, I64:$upper, StrAttr:$name);
+  let arguments = (ins Tile_ReduceKindAttr:$kind, I64:$lower, I64:$upper, StrAttr:$name,
+                       UnitAttr:$fragment);
   let regions = (region SizedRegion<1>:$body);
   let results = (outs AnyTypeOf<[F32, I64]>:$result);
   let assemblyFormat = "$kind $name `from` $lower `to` $upper attr-dict-with-keyword $body `:` type($result)";
