@@ -257,7 +257,8 @@ template <typename Texts> std::string textsJson(const Texts &texts) {
 
 std::string renderJson(const Diagnostic &diagnostic) {
   return fmt::format(
-      R"({{{}"severity":"{}","kind":"{}","message":{},"primary":{},"labels":{},"notes":{},"help":{}}})",
+      R"({{{}"severity":"{}","kind":"{}","message":{},"primary":{},)"
+      R"("labels":{},"notes":{},"help":{}}})",
       placeJson(diagnostic.range), severityName(diagnostic.severity),
       diagnosticInfo(diagnostic.kind).name, quoted(diagnostic.message), quoted(diagnostic.primary),
       textsJson(diagnostic.labels), textsJson(diagnostic.notes), quoted(diagnostic.help));

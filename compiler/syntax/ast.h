@@ -24,8 +24,7 @@
 
 namespace flashqla::ast {
 
-// ------------------------------------------------------------------------------------------------ 
-// names, comments
+// --------------------------------------------------------------------------------- names, comments
 
 struct Name {
   std::string text;
@@ -53,8 +52,7 @@ std::string docText(const Trivia &trivia);
 /// none. A `where` clause uses them as its message.
 std::string_view trailingText(const Trivia &trivia);
 
-// ------------------------------------------------------------------------------------------------ 
-// types
+// ------------------------------------------------------------------------------------------- types
 
 enum class ScalarType { BF16, F16, F32, I32, I64, Bool };
 
@@ -67,8 +65,7 @@ struct ElemType {
   Name name; ///< as written, also for built-in types
 };
 
-// ------------------------------------------------------------------------------------------------ 
-// expressions
+// ------------------------------------------------------------------------------------- expressions
 
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
@@ -151,8 +148,7 @@ struct Expr {
 /// The expression inside any number of parentheses.
 const Expr &withoutParens(const Expr &expr);
 
-// ------------------------------------------------------------------------------------------------ 
-// statements
+// -------------------------------------------------------------------------------------- statements
 
 struct Stmt;
 
@@ -353,8 +349,7 @@ struct Stmt {
   StmtNode node;
 };
 
-// ------------------------------------------------------------------------------------------------ 
-// kernels
+// ----------------------------------------------------------------------------------------- kernels
 
 /// `T` or `HQ: static` in the brackets of a kernel.
 struct Dim {
