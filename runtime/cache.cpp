@@ -109,13 +109,13 @@ Cache::Lookup Cache::load(const CacheKey &key) const {
     return {};
   const Expected<std::string> stored = readFile(path + "/key.txt");
   if (!stored)
-    return {std::nullopt, "cache entry not used: " + stored.error().message};
+    return {std::nullopt, fmt::format("cache entry not used: {}", stored.error().message)};
   if (*stored != key.text())
     return {std::nullopt,
             fmt::format("cache entry not used: {}/key.txt is that of another kernel", path)};
   Expected<Bundle> bundle = Bundle::readDirectory(path);
   if (!bundle)
-    return {std::nullopt, "cache entry not used: " + bundle.error().message};
+    return {std::nullopt, fmt::format("cache entry not used: {}", bundle.error().message)};
   // The time of the last use, for `collect`; a cache that cannot be written does without.
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return {*std::move(bundle), ""};
@@ -207,7 +207,7 @@ std::vector<Cache::Problem> Cache::verify() const {
       problems.push_back({entry, key.error()});
     else if (!bundle)
       problems.push_back({entry, bundle.error()});
-    else if (!entry.name.ends_with("." + hashText(*key)))
+    else if (!entry.name.ends_with(hashText(*key)))
       problems.push_back(
           {entry,
            Error{"bundle-corrupt", entry.path + "/key.txt does not hash to the entry's name", {}}});

@@ -357,7 +357,7 @@ Expected<std::int64_t> DimExpr::evaluate(std::span<const std::int64_t> values) c
     return result;
   std::string part;
   print(failure.node, SelectLevel, part);
-  const std::string where = nameList.empty() ? "" : " (" + describe(values) + ")";
+  const std::string where = nameList.empty() ? "" : fmt::format(" ({})", describe(values));
   const bool division = std::string_view(failure.code) == "expr-division";
   return Error{
       failure.code,

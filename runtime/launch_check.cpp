@@ -213,8 +213,8 @@ private:
         continue;
       const std::string with = check.condition.describe(all);
       return problem("launch-where", "`{}` does not hold{}{}{}", check.text,
-                     with.empty() ? "" : " (" + with + ")", check.message.empty() ? "" : ": ",
-                     check.message);
+                     with.empty() ? "" : fmt::format(" ({})", with),
+                     check.message.empty() ? "" : ": ", check.message);
     }
     return {};
   }

@@ -1,32 +1,14 @@
 #include "flashqla/runtime.h"
 #include "runtime/device_state.h"
 #include "runtime/scalar.h"
+#include "runtime_allocation_count.h"
 #include "runtime_fake_driver.h"
 #include "runtime_test_manifest.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
 
 using namespace flashqla;
 using namespace flashqla::testing;
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-} // namespace
-
-// Counts what the tests of this binary allocate, for `a_second_launch_allocates_nothing`.
-void *operator new(std::size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  std::abort();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -195,9 +177,9 @@ TEST_F(Launch, a_second_launch_allocates_and_encodes_nothing) {
   const LaunchOptions options = slots(5);
   ASSERT_EQ(textOf(kernel.launch(nullptr, args.data(), args.size(), options)), "fine");
   recorder.launches.reserve(8);
-  const long before = allocations;
+  const long before = allocationCount();
   const Expected<void> done = kernel.launch(nullptr, args.data(), args.size(), options);
-  const long after = allocations;
+  const long after = allocationCount();
   EXPECT_TRUE(bool(done));
   EXPECT_EQ(after, before);
   EXPECT_EQ(recorder.maps.size(), 2u);

@@ -1,6 +1,7 @@
 #include "runtime_test_manifest.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 using namespace flashqla;
@@ -135,7 +136,7 @@ TEST(Manifest, ragged_and_scalar_references_are_checked) {
 TEST(Manifest, limits_keep_launches_free_of_allocation) {
   Manifest manifest = gemmManifest();
   for (int i = 0; i < Manifest::maxSymbols; ++i)
-    manifest.dims.push_back({"D" + std::to_string(i), 1});
+    manifest.dims.push_back({fmt::format("D{}", i), 1});
   EXPECT_EQ(readManifest(writeManifest(manifest)).error().message,
             "field `dims` has 67 entries; the limit is 64");
 }
