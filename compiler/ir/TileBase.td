@@ -67,6 +67,23 @@ def Tile_SwizzleEnum : Tile_Enum<"Swizzle", "arrangement of a shared tile", [
   I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"B32", 1, "swizzle32">, I32EnumAttrCase<"B64", 2, "swizzle64">,
   I32EnumAttrCase<"B128", 3, "swizzle128">]>;
 
+def Tile_LayoutKindEnum : Tile_Enum<"LayoutKind", "family of fragment layouts", [
+  I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"Vector", 1, "vector">]>;
+
+def Tile_LayoutAttr : AttrDef<Tile_Dialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "how a fragment is dealt to threads (compiler/layout/fragment_layout.h)";
+  let description = [{
+    `#tile.layout<accumulator, [64, 128], warps 4, piece 1, keep [0]>`: the row slice of a 64 × 128 accumulator.
+  }];
+  let parameters = (ins EnumParameter<Tile_LayoutKindEnum>:$kind, ArrayRefParameter<"int64_t">:$shape,
+                        "int64_t":$warps, "int64_t":$piece, ArrayRefParameter<"int64_t">:$keep);
+  let assemblyFormat = "`<` $kind `,` `[` $shape `]` `,` `warps` $warps `,` `piece` $piece `,` `keep` `[` $keep `]` `>`";
+  let extraClassDeclaration = [{
+    ::flashqla::FragmentLayout layout() const;
+  }];
+}
+
 def Tile_SpaceAttr : Tile_EnumAttr<Tile_SpaceEnum, "space">;
 def Tile_CopyKindAttr : Tile_EnumAttr<Tile_CopyKindEnum, "copy_kind">;
 def Tile_ProductModeAttr : Tile_EnumAttr<Tile_ProductModeEnum, "product_mode">;

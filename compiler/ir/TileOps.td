@@ -139,9 +139,9 @@ def Tile_BarrierOp : Tile_Op<"barrier"> {
 def Tile_FragOp : Tile_Op<"frag"> {
   let summary = "declares a fragment, undefined until written, dead at the end of its block";
   let description = [{
-    `layout` is set by assign-layouts: "accumulator", "vector", or "rows"/"columns" of one of the two.
+    `layout` is set by assign-layouts.
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<AnyAttr>:$layout);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Tile_LayoutAttr>:$layout);
   let results = (outs Tile_Frag:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
@@ -332,7 +332,7 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", 
 def Tile_InverseOp : Tile_Op<"unit_lower_inverse"> {
   let summary = "target = (I + source)^-1 for a strictly lower triangular source";
   let description = [{
-    Both are 64 × 64 f32 fragments (they may be the same one), `scratch` a shared tile of at least 20 KB that the role
+    Both are 64 × 64 f32 fragments (they may be the same one), `scratch` a shared tile of at least 12 KB that the role
     may overwrite. Diagonal 16 × 16 blocks by substitution in f32, two merge levels as f16 products with f32 sums.
   }];
   let arguments = (ins Tile_Frag:$target, Tile_Frag:$source, AnyTypeOf<[Tile_Shared, Tile_View]>:$scratch);

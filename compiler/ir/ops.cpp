@@ -16,6 +16,26 @@ constexpr int64_t int32Lowest = INT32_MIN, int32Highest = INT32_MAX;
 
 } // namespace
 
+FragmentLayout LayoutAttr::layout() const {
+  SmallVector<int64_t> shape(getShape());
+  std::vector<int64_t> extents(shape.begin(), shape.end());
+  FragmentLayout whole = getKind() == LayoutKind::Accumulator
+                             ? FragmentLayout::accumulator(shape[0], shape[1], getWarps())
+                             : FragmentLayout::vector(extents, getWarps(), getPiece());
+  return whole.keep(std::vector<int>(getKeep().begin(), getKeep().end()));
+}
+
+FragmentLayout layoutOf(FragOp frag) { return frag.getLayoutAttr().layout(); }
+
+SharedLayout layoutOf(SharedOp shared) {
+  ArrayRef<int64_t> shape = shared.getType().getShape();
+  Swizzle swizzle = shared.getSwizzle().value_or(Swizzle::None);
+  int64_t bytes = swizzle == Swizzle::None ? 0 : 16 << static_cast<int64_t>(swizzle);
+  return SharedLayout({shape.begin(), shape.end()}, elementBytes(shared.getType().getElementType()), bytes);
+}
+
+int64_t elementBytes(Type type) { return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1); }
+
 void DimOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRange) {
   setResultRange(getResult(), signedRange(0, int32Highest));
 }

@@ -4,6 +4,9 @@
 /// TileOps.td (surface) and TileLoweredOps.td (what the hardware gets).
 #pragma once
 
+#include "compiler/layout/fragment_layout.h"
+#include "compiler/layout/shared_layout.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -46,5 +49,14 @@ mlir::Operation *declaration(mlir::Value addressable);
 
 /// Memory space of an addressable.
 Space space(mlir::Value addressable);
+
+/// The layout that assign-layouts gave to a fragment.
+FragmentLayout layoutOf(FragOp frag);
+
+/// The layout that assign-layouts gave to a shared tile.
+SharedLayout layoutOf(SharedOp shared);
+
+/// Bytes of an element; a bool takes one.
+int64_t elementBytes(mlir::Type type);
 
 } // namespace flashqla::tile

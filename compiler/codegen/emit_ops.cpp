@@ -1,0 +1,215 @@
+/// Barriers, bulk copies and products.
+#include "compiler/codegen/emitter.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace flashqla::tile;
+
+namespace flashqla::codegen {
+
+std::string KernelEmitter::barrierAddress(Value barrier, Value slot) {
+  std::string address = fmt::format("shared + {}_at", names[barrier]);
+  Code index = scalar(slot);
+  return index.text == "0" ? address : fmt::format("{} + 8 * {}", address, index.in(Code::multiply + 1));
+}
+
+void KernelEmitter::emitWait(WaitParityOp op) {
+  out.line("mbarrier_wait_parity({}, {});", barrierAddress(op.getBarrier(), op.getSlot()), scalar(op.getParity()).text);
+}
+
+void KernelEmitter::emitArrive(ArriveSlotOp op) {
+  std::string address = barrierAddress(op.getBarrier(), op.getSlot());
+  std::string guard = op.getGuard() ? fmt::format("if ({}) ", scalar(op.getGuard()).text) : "";
+  if (op.getTxBytes() == 0)
+    out.line("{}mbarrier_arrive({});", guard, address);
+  else if (role.isWarpgroup()) // the lane that issued the copies expects their bytes; every thread arrives
+    out.line("{}warp == 0 && elect_one() ? mbarrier_arrive_expect_tx({}, {}) : mbarrier_arrive({});", guard, address,
+             op.getTxBytes(), address);
+  else
+    out.line("{}mbarrier_arrive_expect_tx({}, {});", guard, address, op.getTxBytes());
+}
+
+void KernelEmitter::emitSync() {
+  if (role.warps() == 1)
+    out.line("warp_sync();");
+  else
+    out.line("named_barrier({}, {});", role->getAttrOfType<IntegerAttr>("barrier_id").getInt(), role.threads());
+}
+
+bool KernelEmitter::isElected(Operation &op, RoleOp role) {
+  if (auto arrive = dyn_cast<ArriveSlotOp>(op))
+    return !role.isWarpgroup();
+  return isa<TmaLoadOp, TmaStoreOp, CommitStoresOp, WaitStoresOp>(op);
+}
+
+std::string KernelEmitter::coordinateList(OperandRange coordinates) {
+  std::string text;
+  for (Value coordinate : coordinates)
+    text += ", " + asInt(coordinate);
+  return text;
+}
+
+void KernelEmitter::emitElected(ArrayRef<Operation *> ops) {
+  if (!role.isWarpgroup() && genericSinceSync)
+    out.line("warp_sync();"); // what the other lanes did comes before the elected lane's arrival
+  out.open("if ({}elect_one())", role.isWarpgroup() ? "warp == 0 && " : "");
+  for (Operation *op : ops)
+    emitElectedOp(*op);
+  out.close();
+  out.line("warp_sync();");
+  if (!role.isWarpgroup())
+    genericSinceSync = false;
+}
+
+void KernelEmitter::emitElectedOp(Operation &op) {
+  markLine(op);
+  auto at = [](const std::string &address, int64_t byte) {
+    return byte ? fmt::format("{} + {}", address, byte) : address;
+  };
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case<ArriveSlotOp>([&](ArriveSlotOp arrive) { emitArrive(arrive); })
+      .Case<TmaLoadOp>([&](TmaLoadOp load) {
+        std::string target = at(sharedAddressOfWindow(load.getTarget()), load.getTargetByte());
+        std::string barrier = barrierAddress(load.getBarrier(), load.getSlot());
+        if (load.getMap())
+          out.line("tensor_load({}, &map{}, {}{});", target, *load.getMap(), barrier,
+                   coordinateList(load.getCoordinates()));
+        else
+          out.line("cp_async_bulk_load({}, {} + {}, {}, {});", target, fragName(load.getTensor()),
+                   scalar(load.getCoordinates()[0]).in(Code::add), load.getBytes(), barrier);
+      })
+      .Case<TmaStoreOp>([&](TmaStoreOp store) {
+        std::string source = at(sharedAddressOfWindow(store.getSource()), store.getSourceByte());
+        if (store.getMap())
+          out.line("tensor_store(&map{}, {}{});", *store.getMap(), source, coordinateList(store.getCoordinates()));
+        else
+          out.line("cp_async_bulk_store({} + {}, {}, {});", fragName(store.getTensor()),
+                   scalar(store.getCoordinates()[0]).in(Code::add), source, store.getBytes());
+      })
+      .Case<CommitStoresOp>([&](CommitStoresOp) { out.line("bulk_commit_group();"); })
+      .Case<WaitStoresOp>([&](WaitStoresOp wait) {
+        out.line("bulk_wait_group{}<{}>();", wait.getRead() ? "_read" : "", wait.getKeep());
+      });
+}
+
+namespace {
+
+/// A shared operand of a product: where its panels and k-steps lie (PTX ISA, "Shared memory matrix layout").
+struct OperandSteps {
+  int64_t leading, stride; ///< bytes, for the descriptor
+  int64_t perStep;         ///< bytes from one 16-deep k-step to the next inside a panel
+  int64_t stepsPerPanel;   ///< k-steps before the next panel; 0 if panels do not run along k
+  int64_t panelBytes;
+};
+
+OperandSteps stepsOf(const SharedLayout &layout, bool kContiguous) {
+  int64_t row = layout.rowBytes();
+  if (kContiguous) // 16 elements of k are 32 bytes of the swizzled row; panels follow each other along k
+    return {16, 8 * row, 32, layout.panelColumns() / 16, layout.panelBytes()};
+  // 16 rows of k; panels follow each other along m or n, one leading offset apart
+  return {layout.panelBytes(), 8 * row, 16 * row, 0, layout.panelBytes()};
+}
+
+std::string stepOffset(const OperandSteps &steps, int64_t count) {
+  if (steps.stepsPerPanel == 0 || steps.stepsPerPanel >= count)
+    return fmt::format("{} * k", steps.perStep);
+  return fmt::format("k / {} * {} + k % {} * {}", steps.stepsPerPanel, steps.panelBytes, steps.stepsPerPanel,
+                     steps.perStep);
+}
+
+int64_t swizzleMode(const SharedLayout &layout) {
+  return layout.swizzleBytes() == 128 ? 1 : layout.swizzleBytes() == 64 ? 2 : 3;
+}
+
+} // namespace
+
+void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
+  Value target = op.getTarget(), a = op.getA(), b = op.getB();
+  bool registerA = space(a) == Space::Register;
+  int64_t n = extents(target)[1], blocks = extents(target)[0] / (64 * role.warpgroups());
+  int64_t depth = extents(a)[op.getTransposeA() ? 0 : 1], steps = depth / 16;
+  SharedLayout layoutB = layoutOf(cast<SharedOp>(declaration(b)));
+  // B is [K, N] unless transposed: its rows are k, so the contiguous dimension is n.
+  OperandSteps stepsB = stepsOf(layoutB, op.getTransposeB());
+  WgmmaShape shape{n, elementType(b).isF16(), registerA, op.getTransposeA(), !op.getTransposeB(), false,
+                   op.getMode() == ProductMode::Subtract};
+  WgmmaShape first = shape;
+  first.overwrite = op.getMode() == ProductMode::Set;
+  std::string accumulate = instructions.wgmma(shape), overwrite = instructions.wgmma(first);
+
+  out.open();
+  out.line("const u32 b = {};", sharedAddressOfWindow(b));
+  OperandSteps stepsA{};
+  SharedLayout layoutA = layoutB;
+  if (!registerA) {
+    layoutA = layoutOf(cast<SharedOp>(declaration(a)));
+    stepsA = stepsOf(layoutA, !op.getTransposeA());
+    // Rows of A: 64 for each warpgroup and block, down the rows of a K-major tile or along the panels of an M-major one.
+    int64_t perBlock = op.getTransposeA() ? 64 / layoutA.panelColumns() * layoutA.panelBytes() : 64 * layoutA.rowBytes();
+    std::string offset = role.warpgroups() > 1 ? fmt::format(" + {} * (warp / 4)", perBlock * blocks) : "";
+    out.line("const u32 a = {}{};", sharedAddressOfWindow(a), offset);
+  }
+  auto product = [&](const std::string &function, int64_t block, const std::string &k) {
+    std::string d = fmt::format("{} + {}", fragName(target), firstRegister(target) + block * (n / 2));
+    std::string offsetB = k == "0" ? "" : " + " + stepOffset(stepsB, steps);
+    std::string descriptorB = fmt::format("wgmma_descriptor(b{}, {}, {}, {})", offsetB, stepsB.leading, stepsB.stride,
+                                          swizzleMode(layoutB));
+    std::string operandA;
+    if (registerA) {
+      int64_t registers = layoutOf(cast<FragOp>(declaration(a))).registers() / 2 / blocks;
+      operandA = fmt::format("{} + {}{}", fragName(a), firstRegister(a) / 2 + block * registers,
+                             k == "0" ? "" : " + 4 * k");
+    } else {
+      int64_t perBlock = op.getTransposeA() ? 64 / layoutA.panelColumns() * layoutA.panelBytes() : 64 * layoutA.rowBytes();
+      operandA = fmt::format("wgmma_descriptor(a{}{}, {}, {}, {})", block ? fmt::format(" + {}", block * perBlock) : "",
+                             k == "0" ? "" : " + " + stepOffset(stepsA, steps), stepsA.leading, stepsA.stride,
+                             swizzleMode(layoutA));
+    }
+    out.line("{}({}, {}, {});", function, d, operandA, descriptorB);
+  };
+  out.line("wgmma_fence();");
+  for (int64_t block = 0; block < blocks; ++block) {
+    int64_t start = first.overwrite ? 1 : 0;
+    if (first.overwrite)
+      product(overwrite, block, "0");
+    if (steps > start) {
+      out.directive("#pragma unroll");
+      out.open("for (int k = {}; k < {}; ++k)", start, steps);
+      product(accumulate, block, "k");
+      out.close();
+    }
+  }
+  out.line("wgmma_commit_group();");
+  out.close();
+}
+
+void KernelEmitter::emitWaitGroup(WaitGroupOp op) {
+  std::vector<int64_t> registers;
+  std::string arguments;
+  for (Value fragment : op.getRetires()) {
+    registers.push_back(layoutOf(cast<FragOp>(declaration(fragment))).registers());
+    arguments += (arguments.empty() ? "" : ", ") + fragName(fragment);
+  }
+  out.line("{}({});", instructions.waitGroup(op.getKeep(), registers), arguments);
+}
+
+void KernelEmitter::emitInverse(InverseOp op) {
+  std::string target = fragName(op.getTarget()), source = fragName(op.getSource());
+  genericSinceSync = true;
+  out.line("unit_lower_inverse({}, {}, {}, warp, lane, {});", target, source, sharedAddressOfWindow(op.getScratch()),
+           role->getAttrOfType<IntegerAttr>("barrier_id").getInt());
+  instructions.needInverse();
+}
+
+void KernelEmitter::emitAssert(AssertOp op) {
+  SourceRange range = files.range(op.getOperation());
+  int line = range ? static_cast<int>(range.file->lineOf(range.begin)) : 0;
+  result.asserts.push_back({line, op.getMessage().str()});
+  out.open("if (!({}))", scalar(op.getCondition()).text);
+  out.line("*assert_buffer = {};", result.asserts.size());
+  out.line("exit_thread();");
+  out.close();
+}
+
+} // namespace flashqla::codegen
