@@ -107,12 +107,14 @@ Scalar KernelLowering::convert(const Scalar &scalar, ScalarType type, SourceRang
   return Scalar::of(value, type, scalar.points);
 }
 
-/// The value as it is stored in a place of that type; what would lose bits is an error.
+/// The value as it is stored in a place of that type; what would lose bits is an error. `shape` is
+/// shown behind the types.
 std::optional<Scalar> KernelLowering::assignable(const Scalar &scalar, ScalarType type,
-                                                 const ast::Expr &expr, SourceRange target) {
-  bool literal = scalar.literal && scalar.constant &&
-                 (isFloat(type) ? isNumber(scalar.type)
-                                : isInteger(type) == isInteger(scalar.type));
+                                                 const ast::Expr &expr, SourceRange target,
+                                                 std::string_view shape) {
+  bool literal =
+      scalar.literal && scalar.constant &&
+      (isFloat(type) ? isNumber(scalar.type) : isInteger(type) == isInteger(scalar.type));
   if (literal && type == ScalarType::I32 && !scalar.bounds.within(INT32_MIN, INT32_MAX))
     literal = false;
   if (literal || widens(scalar.type, type))
@@ -122,8 +124,8 @@ std::optional<Scalar> KernelLowering::assignable(const Scalar &scalar, ScalarTyp
     error(DiagnosticKind::Narrowing, expr.range,
           fmt::format("`{}` is {}, `{}` is {}: narrowing is written out", expr.range.text(), from,
                       target.text(), to))
-        .primary(std::string(from))
-        .label(target, std::string(to))
+        .primary(fmt::format("{}{}", from, shape))
+        .label(target, fmt::format("{}{}", to, shape))
         .help(fmt::format("`{}({})`", to, expr.range.text()));
     return std::nullopt;
   }
@@ -189,8 +191,8 @@ std::optional<Scalar> KernelLowering::scaled(const Scalar &a, int64_t factor, So
   Scalar result;
   if (a.whole || __builtin_mul_overflow(a.offset, factor, &result.offset))
     return std::nullopt;
-  result.base = factor == 1 ? a.base
-                            : emitInteger(BinaryOp::Mul, a.base, indexConstant(factor), loc(range));
+  result.base =
+      factor == 1 ? a.base : emitInteger(BinaryOp::Mul, a.base, indexConstant(factor), loc(range));
   return result;
 }
 
@@ -366,8 +368,7 @@ Scalar KernelLowering::negated(const Scalar &scalar, SourceRange range) {
 bool KernelLowering::speculatable(Block &block) {
   bool harmless = true;
   block.walk([&](Operation *op) {
-    bool pure = isa<tile::LoadOp, tile::ReduceOp, tile::YieldOp, tile::ViewOp>(op) ||
-                isPure(op);
+    bool pure = isa<tile::LoadOp, tile::ReduceOp, tile::YieldOp, tile::ViewOp>(op) || isPure(op);
     if (!pure || isa<scf::IfOp>(op) || conditionalOps.contains(op))
       harmless = false;
   });

@@ -23,9 +23,9 @@ BarrierInfo *KernelLowering::findBarrier(const ast::BarrierRef &ref, bool waits)
     error(DiagnosticKind::BarrierRole, ref.name.range,
           fmt::format("`{}` is not declared to {} `{}`", role->name,
                       waits ? "wait for" : "arrive at", ref.name.text))
-        .label(info.barrier->name.range, fmt::format("{} {}", waits ? "waited for by" : "completed by",
-                                                     fmt::join(waits ? info.waiters : info.arrivers,
-                                                               ", ")));
+        .label(info.barrier->name.range,
+               fmt::format("{} {}", waits ? "waited for by" : "completed by",
+                           fmt::join(waits ? info.waiters : info.arrivers, ", ")));
     return nullptr;
   }
   return &info;
@@ -37,9 +37,9 @@ KernelLowering::generation(const ast::BarrierRef &ref, const BarrierInfo &info, 
   if (!ref.generation) {
     if (info.slots == 1)
       return std::pair(Value(), int64_t(0));
-    error(DiagnosticKind::MissingGeneration, ref.range,
-          fmt::format("`{}` is a ring of {} barriers: which generation?", ref.name.text,
-                      info.slots))
+    error(
+        DiagnosticKind::MissingGeneration, ref.range,
+        fmt::format("`{}` is a ring of {} barriers: which generation?", ref.name.text, info.slots))
         .label(info.barrier->name.range, "declared here")
         .help(fmt::format("`{}[k]` is its k-th use", ref.name.text));
     return std::nullopt;
@@ -193,6 +193,14 @@ bool KernelLowering::checkCopyKind(const ast::Copy &copy, const TileRef &target,
   bool store = target.symbol.kind == SymbolKind::Tensor && source.symbol.kind == SymbolKind::Shared;
   bool bulk = copy.kind == CopyKind::Tma;
   SourceRange ends = copy.destination->range.to(copy.source->range);
+  if (copy.kind != CopyKind::Plain && !load && !(bulk && store)) {
+    error(DiagnosticKind::WrongSpace, ends,
+          bulk ? "`copy.tma` moves between tensors and shared tiles"
+               : "`copy.async` moves from tensors to shared tiles")
+        .label(target.symbol.declared, std::string(describe(target.symbol.kind)))
+        .label(source.symbol.declared, std::string(describe(source.symbol.kind)));
+    return false;
+  }
   if (copy.kind != CopyKind::Plain && casts) {
     error(DiagnosticKind::CopyRule, copy.source->range, "an asynchronous copy does not convert")
         .help("a plain `copy` does");
@@ -204,18 +212,10 @@ bool KernelLowering::checkCopyKind(const ast::Copy &copy, const TileRef &target,
         .label(ends, bulk ? "a store: `await` it" : "not a `copy.tma`");
     return false;
   }
-  if (copy.kind == CopyKind::Plain || load || (bulk && store)) {
-    if (!(bulk && load) || copy.completes)
-      return true;
-    error(DiagnosticKind::CopyRule, ends, "a bulk load completes on a barrier: which one?")
-        .help("`=> full[k]` names it");
-    return false;
-  }
-  error(DiagnosticKind::WrongSpace, ends,
-        bulk ? "`copy.tma` moves between tensors and shared tiles"
-             : "`copy.async` moves from tensors to shared tiles")
-      .label(target.symbol.declared, std::string(describe(target.symbol.kind)))
-      .label(source.symbol.declared, std::string(describe(source.symbol.kind)));
+  if (!(bulk && load) || copy.completes)
+    return true;
+  error(DiagnosticKind::CopyRule, ends, "a bulk load completes on a barrier: which one?")
+      .help("`=> full[k]` names it");
   return false;
 }
 

@@ -18,9 +18,9 @@ bool declareIn(Scope &scope, Symbol symbol, Reporter &reporter) {
     return true;
   reporter
       .error(sameLevel ? DiagnosticKind::DuplicateName : DiagnosticKind::ShadowedName, range,
-             sameLevel ? fmt::format("`{}` is declared twice", name)
-                       : fmt::format("`{}` would hide {} of that name", name,
-                                     describe(taken->kind)))
+             sameLevel
+                 ? fmt::format("`{}` is declared twice", name)
+                 : fmt::format("`{}` would hide {} of that name", name, describe(taken->kind)))
       .label(taken->declared, sameLevel ? "first here" : "declared here");
   return false;
 }
@@ -79,6 +79,15 @@ bool checkBindingNames(const ast::Kernel &kernel, const Bindings &bindings, Repo
     if (std::ranges::find(names, name) != names.end())
       continue;
     good = false;
+    auto dim = std::ranges::find_if(
+        kernel.dims, [&](const ast::Dim &candidate) { return candidate.name.text == name; });
+    if (dim != kernel.dims.end()) {
+      reporter
+          .error(DiagnosticKind::UnknownBinding, dim->range,
+                 fmt::format("the dim `{}` is known at launch and takes no value here", name))
+          .help(fmt::format("`{}: static` is known when compiling", name));
+      continue;
+    }
     auto report = reporter.error(
         DiagnosticKind::UnknownBinding, kernel.name.range,
         fmt::format("`{}` has no parameter and no static dim `{}`", kernel.name.text, name));
@@ -94,20 +103,18 @@ bool declareStaticDim(const ast::Dim &dim, const ast::Kernel &kernel, const Bind
                       Scope &scope, Reporter &reporter) {
   Symbol symbol{dim.name.text, SymbolKind::Failed, dim.name.range};
   auto bound = bindings.find(dim.name.text);
-  const int64_t *value =
-      bound == bindings.end() ? nullptr : std::get_if<int64_t>(&bound->second);
+  const int64_t *value = bound == bindings.end() ? nullptr : std::get_if<int64_t>(&bound->second);
   bool good = value && *value >= 0 && *value <= INT32_MAX;
   if (good) {
     symbol.kind = SymbolKind::Value;
     symbol.scalar = Scalar::of(*value);
   } else {
-    reporter
-        .error(DiagnosticKind::UnknownBinding, dim.name.range,
-               bound == bindings.end()
-                   ? fmt::format("the static dim `{}` of `{}` has no value", dim.name.text,
-                                 kernel.name.text)
-                   : fmt::format("`{}` is no extent: `{}` is a static dim",
-                                 constantText(bound->second), dim.name.text));
+    reporter.error(DiagnosticKind::UnknownBinding, dim.name.range,
+                   bound == bindings.end()
+                       ? fmt::format("the static dim `{}` of `{}` has no value", dim.name.text,
+                                     kernel.name.text)
+                       : fmt::format("`{}` is no extent: `{}` is a static dim",
+                                     constantText(bound->second), dim.name.text));
   }
   return declareIn(scope, std::move(symbol), reporter) && good;
 }

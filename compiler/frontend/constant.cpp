@@ -34,10 +34,10 @@ bool widens(ScalarType from, ScalarType to) {
 }
 
 static constexpr BuiltinInfo builtins[] = {
-    {Builtin::Exp, "exp", 1},     {Builtin::Exp2, "exp2", 1},       {Builtin::Log, "log", 1},
-    {Builtin::Log2, "log2", 1},   {Builtin::Rsqrt, "rsqrt", 1},     {Builtin::Sqrt, "sqrt", 1},
-    {Builtin::Tanh, "tanh", 1},   {Builtin::Abs, "abs", 1},         {Builtin::Max, "max", 2},
-    {Builtin::Min, "min", 2},     {Builtin::CeilDiv, "ceildiv", 2},
+    {Builtin::Exp, "exp", 1},   {Builtin::Exp2, "exp2", 1},       {Builtin::Log, "log", 1},
+    {Builtin::Log2, "log2", 1}, {Builtin::Rsqrt, "rsqrt", 1},     {Builtin::Sqrt, "sqrt", 1},
+    {Builtin::Tanh, "tanh", 1}, {Builtin::Abs, "abs", 1},         {Builtin::Max, "max", 2},
+    {Builtin::Min, "min", 2},   {Builtin::CeilDiv, "ceildiv", 2},
 };
 
 std::span<const BuiltinInfo> allBuiltins() { return builtins; }
@@ -173,8 +173,8 @@ static Folded foldDivision(BinaryOp op, int64_t a, int64_t b) {
   if (b == 0)
     return {std::nullopt, fmt::format("{} is divided by zero", a)};
   if (a < 0 || b < 0)
-    return {std::nullopt, fmt::format("{} {} {} divides a negative integer", a,
-                                      ast::spelling(op), b)};
+    return {std::nullopt,
+            fmt::format("{} {} {} divides a negative integer", a, ast::spelling(op), b)};
   return {op == BinaryOp::Div ? a / b : a % b, {}};
 }
 
@@ -220,7 +220,7 @@ Folded fold(BinaryOp op, const Constant &a, const Constant &b) {
 static Folded foldCeilDiv(int64_t a, int64_t b) {
   if (b <= 0)
     return {std::nullopt, fmt::format("ceildiv({}, {}) needs a positive divisor", a, b)};
-  return {a > 0 ? (a - 1) / b + 1 : -(-a / b), {}};
+  return {a > 0 ? (a - 1) / b + 1 : a / b, {}}; // truncation rounds a negative quotient up
 }
 
 static double foldFunction(Builtin builtin, double x) {
@@ -254,8 +254,11 @@ Folded fold(Builtin builtin, std::span<const Constant> arguments) {
       arguments, [](const Constant &c) { return std::holds_alternative<int64_t>(c); });
   if (builtin == Builtin::CeilDiv)
     return foldCeilDiv(std::get<int64_t>(arguments[0]), std::get<int64_t>(arguments[1]));
-  if (builtin == Builtin::Abs && integers)
-    return {std::abs(std::get<int64_t>(arguments[0])), {}};
+  if (builtin == Builtin::Abs && integers) {
+    const Constant &argument = arguments[0];
+    return std::get<int64_t>(argument) < 0 ? fold(ast::UnaryOp::Negate, argument)
+                                           : Folded{argument, {}};
+  }
   if (builtin != Builtin::Max && builtin != Builtin::Min)
     return {foldFunction(builtin, asDouble(arguments[0])), {}};
   bool largest = builtin == Builtin::Max;

@@ -84,8 +84,7 @@ std::optional<Scalar> KernelLowering::evaluateReference(const Expr &expr) {
 std::optional<Scalar> KernelLowering::loadElement(const Element &element) {
   const Symbol &symbol = element.symbol;
   SourceRange range = element.expr->range;
-  if (symbol.kind == SymbolKind::Tensor &&
-      symbol.argument->direction == ast::Direction::Out) {
+  if (symbol.kind == SymbolKind::Tensor && symbol.argument->direction == ast::Direction::Out) {
     error(DiagnosticKind::TensorDirection, range,
           fmt::format("`{}` is an `out` tensor: it cannot be read", symbol.name))
         .label(symbol.argument->directionRange, "declared here")
@@ -103,8 +102,8 @@ std::optional<Scalar> KernelLowering::loadElement(const Element &element) {
     indices.push_back(materialize(index, range));
     points |= index.points;
   }
-  auto load = tile::LoadOp::create(builder, loc(range), mlirType(symbol.type), element.value,
-                                   indices);
+  auto load =
+      tile::LoadOp::create(builder, loc(range), mlirType(symbol.type), element.value, indices);
   if (!element.inRange)
     conditionalOps.insert(load);
   return Scalar::of(load.getResult(), symbol.type, points);
@@ -132,10 +131,9 @@ std::optional<Scalar> KernelLowering::loadWholeTile(const Expr &expr) {
     error(DiagnosticKind::ShapeMismatch, expr.range,
           fmt::format("shapes differ: [{}] and [{}]", fmt::join(wholeTile->shape, ", "),
                       fmt::join(tile->shape, ", ")))
-        .primary(fmt::format("{}[{}]", ast::scalarTypeName(tile->type()),
-                             fmt::join(tile->shape, ", ")))
-        .label(wholeTile->expr->range, fmt::format("{}[{}]",
-                                                   ast::scalarTypeName(wholeTile->type()),
+        .primary(
+            fmt::format("{}[{}]", ast::scalarTypeName(tile->type()), fmt::join(tile->shape, ", ")))
+        .label(wholeTile->expr->range, fmt::format("{}[{}]", ast::scalarTypeName(wholeTile->type()),
                                                    fmt::join(wholeTile->shape, ", ")));
     return std::nullopt;
   }
@@ -188,8 +186,9 @@ std::optional<Scalar> KernelLowering::evaluateCall(const Expr &expr) {
   if (!conversion)
     return inlineCall(expr, *symbol, std::move(arguments));
   Scalar &argument = arguments[0];
-  bool possible = argument.type == *conversion || (isNumber(argument.type) &&
-                  (isFloat(*conversion) || (isInteger(*conversion) && isInteger(argument.type))));
+  bool possible = argument.type == *conversion ||
+                  (isNumber(argument.type) &&
+                   (isFloat(*conversion) || (isInteger(*conversion) && isInteger(argument.type))));
   if (possible)
     return convert(argument, *conversion, expr.range);
   error(DiagnosticKind::TypeMismatch, expr.range,
@@ -228,6 +227,25 @@ static Value emitExtreme(OpBuilder &builder, Location location, bool largest, bo
                  : Value(arith::MinNumFOp::create(builder, location, a, b));
 }
 
+std::optional<Scalar> KernelLowering::emitCeilDiv(const Expr &expr, const Scalar &a,
+                                                  const Scalar &b) {
+  if (b.bounds.highest <= 0) {
+    error(DiagnosticKind::ConstantArithmetic, expr.operands[1]->range,
+          "`ceildiv` needs a positive divisor");
+    return std::nullopt;
+  }
+  if (b.asInteger() == 1)
+    return a;
+  Scalar result;
+  result.points = a.points | b.points;
+  result.bounds = boundsOf(Builtin::CeilDiv, a.bounds, b.bounds);
+  result.base = arith::CeilDivSIOp::create(builder, loc(expr.range), materialize(a, expr.range),
+                                           materialize(b, expr.range));
+  if (b.bounds.lowest <= 0)
+    conditionalOps.insert(result.base.getDefiningOp());
+  return result;
+}
+
 std::optional<Scalar> KernelLowering::evaluateBuiltin(const Expr &expr,
                                                       SmallVector<Scalar> arguments) {
   const BuiltinInfo &info = *findBuiltin(expr.name.text);
@@ -235,8 +253,8 @@ std::optional<Scalar> KernelLowering::evaluateBuiltin(const Expr &expr,
   bool integers = true;
   Scalar result;
   for (auto [argument, operand] : llvm::zip_equal(arguments, expr.operands)) {
-    bool fits = info.builtin == Builtin::CeilDiv ? isInteger(argument.type)
-                                                 : isNumber(argument.type);
+    bool fits =
+        info.builtin == Builtin::CeilDiv ? isInteger(argument.type) : isNumber(argument.type);
     if (!fits) {
       error(DiagnosticKind::TypeMismatch, operand->range,
             fmt::format("`{}` takes no {}", info.name, ast::scalarTypeName(argument.type)));
@@ -257,32 +275,23 @@ std::optional<Scalar> KernelLowering::evaluateBuiltin(const Expr &expr,
   Location location = loc(expr.range);
   bool onlyFloat = info.arguments == 1 && info.builtin != Builtin::Abs;
   ScalarType type = integers && !onlyFloat ? ScalarType::I64 : ScalarType::F32;
+  if (info.builtin == Builtin::CeilDiv)
+    return emitCeilDiv(expr, arguments[0], arguments[1]);
   SmallVector<Value> values;
   for (Scalar &argument : arguments)
     values.push_back(materialize(convert(argument, type, expr.range), expr.range));
   result.type = type;
-  if (info.builtin == Builtin::CeilDiv) {
-    if (arguments[1].bounds.highest <= 0) {
-      error(DiagnosticKind::ConstantArithmetic, expr.operands[1]->range,
-            "`ceildiv` needs a positive divisor");
-      return std::nullopt;
-    }
-    if (arguments[1].asInteger() == 1)
-      return arguments[0];
-    result.base = arith::CeilDivSIOp::create(builder, location, values[0], values[1]);
-    if (arguments[1].bounds.lowest <= 0)
-      conditionalOps.insert(result.base.getDefiningOp());
-  } else if (info.arguments == 1) {
-    result.base = type == ScalarType::I64 ? Value(math::AbsIOp::create(builder, location, values[0]))
-                                          : emitFunction(info.builtin, values[0], location);
+  if (info.arguments == 1) {
+    result.base = type == ScalarType::I64
+                      ? Value(math::AbsIOp::create(builder, location, values[0]))
+                      : emitFunction(info.builtin, values[0], location);
     result.bounds = boundsOf(info.builtin, arguments[0].bounds, {});
     return result;
-  } else {
-    result.base = values[0];
-    for (Value next : ArrayRef<Value>(values).drop_front())
-      result.base = emitExtreme(builder, location, info.builtin == Builtin::Max,
-                                type == ScalarType::I64, result.base, next);
   }
+  result.base = values[0];
+  for (Value next : ArrayRef<Value>(values).drop_front())
+    result.base = emitExtreme(builder, location, info.builtin == Builtin::Max,
+                              type == ScalarType::I64, result.base, next);
   if (type == ScalarType::I64) {
     result.bounds = arguments[0].bounds;
     for (const Scalar &argument : ArrayRef<Scalar>(arguments).drop_front())
@@ -365,8 +374,8 @@ std::optional<Scalar> KernelLowering::choose(const Expr &expr, const Scalar &con
   if (speculatable(*then.block) && speculatable(*otherwise.block)) {
     spliceHere(builder, *then.block);
     spliceHere(builder, *otherwise.block);
-    const bool *no = otherwise.result.constant ? std::get_if<bool>(&*otherwise.result.constant)
-                                               : nullptr;
+    const bool *no =
+        otherwise.result.constant ? std::get_if<bool>(&*otherwise.result.constant) : nullptr;
     const bool *yes = then.result.constant ? std::get_if<bool>(&*then.result.constant) : nullptr;
     if (no && !*no)
       result.base = arith::AndIOp::create(builder, location, condition.base, values[0]);
@@ -379,8 +388,8 @@ std::optional<Scalar> KernelLowering::choose(const Expr &expr, const Scalar &con
   }
   for (Arm *arm : arms)
     hoistCollectives(*arm->block);
-  auto branch = scf::IfOp::create(builder, location, TypeRange{values[0].getType()},
-                                  condition.base, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(builder, location, TypeRange{values[0].getType()}, condition.base,
+                                  /*withElseRegion=*/true);
   for (int i : {0, 1}) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(i == 0 ? branch.thenBlock() : branch.elseBlock());
@@ -432,9 +441,9 @@ std::optional<Scalar> KernelLowering::evaluateTernary(const Expr &expr) {
   if (!condition)
     return std::nullopt;
   if (condition->type != ScalarType::Bool) {
-    error(DiagnosticKind::TypeMismatch, expr.operands[0]->range,
-          fmt::format("a condition is a truth value, not {}",
-                      ast::scalarTypeName(condition->type)));
+    error(
+        DiagnosticKind::TypeMismatch, expr.operands[0]->range,
+        fmt::format("a condition is a truth value, not {}", ast::scalarTypeName(condition->type)));
     return std::nullopt;
   }
   if (auto decided = condition->asBool())
@@ -485,8 +494,7 @@ std::optional<int64_t> KernelLowering::evaluateInteger(const Expr &expr, std::st
   return std::nullopt;
 }
 
-bool KernelLowering::requireUniform(const Scalar &scalar, const Expr &expr,
-                                    std::string_view what) {
+bool KernelLowering::requireUniform(const Scalar &scalar, const Expr &expr, std::string_view what) {
   if (scalar.uniform())
     return true;
   error(DiagnosticKind::Uniformity, expr.range,

@@ -8,8 +8,7 @@ using namespace mlir;
 namespace flashqla::frontend {
 
 void loadDialects(MLIRContext &context) {
-  context.loadDialect<tile::TileDialect, arith::ArithDialect, math::MathDialect,
-                      scf::SCFDialect>();
+  context.loadDialect<tile::TileDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>();
 }
 
 const ast::Kernel *findKernel(const ast::Module &module, std::string_view name) {
@@ -29,8 +28,8 @@ static const ast::Kernel *requireKernel(const ast::Module &module, std::string_v
   for (const ast::TopLevel &item : module.items)
     if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
       names.push_back(kernel->name.text);
-  auto report = reporter.error(DiagnosticKind::UnknownName, {},
-                               fmt::format("there is no kernel `{}`", name));
+  auto report =
+      reporter.error(DiagnosticKind::UnknownName, {}, fmt::format("there is no kernel `{}`", name));
   if (std::string close = closestName(name, names); !close.empty())
     report.help(fmt::format("did you mean `{}`?", close));
   return nullptr;
@@ -111,6 +110,7 @@ private:
       const int64_t *extent = std::get_if<int64_t>(&*value);
       if (!extent || *extent < 0 || *extent > INT32_MAX) {
         problem(binding.value->range, fmt::format("`{}` is a dim: an extent", name));
+        result.dims[name] = 0; // it is bound, if badly
         return;
       }
       result.dims[name] = *extent;
@@ -265,8 +265,8 @@ std::vector<CheckCase> checkCases(const ast::Module &module, std::string_view na
 static void checkDuplicates(const ast::Module &module, Reporter &reporter) {
   std::map<std::string, SourceRange> names;
   for (const ast::TopLevel &item : module.items) {
-    const ast::Name &name = std::visit([](const auto &node) -> const ast::Name & { return node.name; },
-                                       item.node);
+    const ast::Name &name =
+        std::visit([](const auto &node) -> const ast::Name & { return node.name; }, item.node);
     auto [first, added] = names.try_emplace(name.text, name.range);
     if (!added)
       reporter

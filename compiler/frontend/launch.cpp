@@ -124,10 +124,10 @@ private:
                                         isNot ? "a truth value" : "a number"));
     if (operand->constant)
       return folded(fold(expr.unary, *operand->constant), expr);
-    return LaunchValue{std::nullopt,
-                       fmt::format("{}{}", ast::spelling(expr.unary),
-                                   parenthesised(*operand, UnaryLevel + 1)),
-                       UnaryLevel, operand->type};
+    return LaunchValue{
+        std::nullopt,
+        fmt::format("{}{}", ast::spelling(expr.unary), parenthesised(*operand, UnaryLevel + 1)),
+        UnaryLevel, operand->type};
   }
 
   std::optional<LaunchValue> binary(const Expr &expr) {
@@ -141,9 +141,8 @@ private:
     auto right = evaluate(*expr.operands[1]);
     if (!right)
       return std::nullopt;
-    auto type = isType(*left) || isType(*right)
-                    ? std::nullopt
-                    : resultType(expr.binary, left->type, right->type);
+    auto type = isType(*left) || isType(*right) ? std::nullopt
+                                                : resultType(expr.binary, left->type, right->type);
     if (isType(*left) && isType(*right) && isEquality(expr.binary))
       return constant((*left->constant == *right->constant) == (expr.binary == BinaryOp::Eq));
     if (!type)
@@ -153,8 +152,8 @@ private:
       return folded(fold(expr.binary, *left->constant, *right->constant), expr);
     if (logical && decided)
       return right;
-    if (const bool *rest = logical && right->constant ? std::get_if<bool>(&*right->constant)
-                                                      : nullptr)
+    if (const bool *rest =
+            logical && right->constant ? std::get_if<bool>(&*right->constant) : nullptr)
       if (*rest == (expr.binary == BinaryOp::And))
         return left;
     if (isFloat(left->type) || isFloat(right->type))
@@ -251,8 +250,8 @@ private:
       if (arguments[i].constant)
         parameter.scalar = Scalar::of(*arguments[i].constant);
       parameter.scalar.type = arguments[i].type;
-      parameter.launchText = arguments[i].level == Atom ? arguments[i].text
-                                                        : "(" + arguments[i].text + ")";
+      parameter.launchText =
+          arguments[i].level == Atom ? arguments[i].text : "(" + arguments[i].text + ")";
       inner.declare(std::move(parameter));
     }
     reporter.enter(expr.range);

@@ -67,7 +67,7 @@ struct BarrierInfo {
   int64_t slots = 1;
   std::vector<std::string> arrivers;
   std::vector<std::string> waiters;
-  std::vector<std::string> arrived;       ///< roles that do
+  std::vector<std::string> arrived; ///< roles that do
   std::vector<std::string> waited;
   SourceRange firstWait;
 };
@@ -97,8 +97,8 @@ private:
   void lowerGrid(const ast::Grid &grid);
   void lowerWhere(const ast::Where &where, const ast::Trivia &trivia);
   void lowerResident(const ast::Resident &resident);
-  mlir::DictionaryAttr dictionary(
-      std::initializer_list<std::pair<std::string_view, mlir::Attribute>> entries);
+  mlir::DictionaryAttr
+  dictionary(std::initializer_list<std::pair<std::string_view, mlir::Attribute>> entries);
 
   // roles.cpp
   void lowerKernelBody(const ast::Block &block);
@@ -138,7 +138,7 @@ private:
   void lowerAssert(const ast::Assert &assertion);
   void assignVar(Symbol &symbol, const ast::Assign &assign);
   std::vector<std::string> varsAssignedIn(const ast::Block &block);
-  std::optional<bool> lowerCondition(const ast::Expr &expr, Scalar &condition);
+  bool lowerCondition(const ast::Expr &expr, Scalar &condition);
 
   // async.cpp
   void lowerBarrierUse(const ast::BarrierRef &ref, SourceRange range, bool isWait);
@@ -239,6 +239,7 @@ private:
   std::optional<Scalar> inlineCall(const ast::Expr &expr, const Symbol &symbol,
                                    llvm::SmallVector<Scalar> arguments);
   std::optional<Scalar> evaluateBuiltin(const ast::Expr &expr, llvm::SmallVector<Scalar> arguments);
+  std::optional<Scalar> emitCeilDiv(const ast::Expr &expr, const Scalar &a, const Scalar &b);
   std::optional<Scalar> evaluateUnary(const ast::Expr &expr);
   std::optional<Scalar> evaluateBinary(const ast::Expr &expr);
   std::optional<Scalar> evaluateLogical(const ast::Expr &expr);
@@ -258,15 +259,14 @@ private:
   mlir::Type mlirElementType(ScalarType type); ///< of a tile
   Scalar convert(const Scalar &scalar, ScalarType type, SourceRange range);
   std::optional<Scalar> assignable(const Scalar &scalar, ScalarType type, const ast::Expr &expr,
-                                   SourceRange target);
+                                   SourceRange target, std::string_view shape = {});
   std::optional<Scalar> arithmetic(ast::BinaryOp op, const Scalar &a, const Scalar &b,
                                    SourceRange range, SourceRange opRange);
   Scalar integerArithmetic(ast::BinaryOp op, const Scalar &a, const Scalar &b, SourceRange range);
   std::optional<Scalar> scaled(const Scalar &a, int64_t factor, SourceRange range);
   mlir::Value emitInteger(ast::BinaryOp op, mlir::Value a, mlir::Value b, mlir::Location location);
   mlir::Value emitFloat(ast::BinaryOp op, mlir::Value a, mlir::Value b, mlir::Location location);
-  mlir::Value emitComparison(ast::BinaryOp op, const Scalar &a, const Scalar &b,
-                             SourceRange range);
+  mlir::Value emitComparison(ast::BinaryOp op, const Scalar &a, const Scalar &b, SourceRange range);
   mlir::Value emitFunction(Builtin builtin, mlir::Value x, mlir::Location location);
   Scalar negated(const Scalar &scalar, SourceRange range);
   bool checkDivision(ast::BinaryOp op, const Scalar &a, const Scalar &b, SourceRange opRange);
@@ -312,13 +312,13 @@ private:
   std::vector<RoleInstance> instances;
   RoleInstance *role = nullptr; ///< whose body is being lowered
 
-  unsigned activePoints = 0;   ///< indices of maps and reductions around
-  tile::MapOp map;             ///< the map around
-  mlir::Value mask;            ///< its `where`, for scans
-  unsigned armDepth = 0;       ///< arms of `?:`, `&&`, `||` around
-  unsigned bodyDepth = 0;      ///< bodies of reductions and scans around
-  bool readsFragment = false;  ///< set where an element of a fragment is read
-  const TileRef *wholeTile = nullptr;    ///< target of a whole-tile assignment
+  unsigned activePoints = 0;                 ///< indices of maps and reductions around
+  tile::MapOp map;                           ///< the map around
+  mlir::Value mask;                          ///< its `where`, for scans
+  unsigned armDepth = 0;                     ///< arms of `?:`, `&&`, `||` around
+  unsigned bodyDepth = 0;                    ///< bodies of reductions and scans around
+  bool readsFragment = false;                ///< set where an element of a fragment is read
+  const TileRef *wholeTile = nullptr;        ///< target of a whole-tile assignment
   llvm::SmallVector<mlir::Value> wholePoint; ///< the point in it
   /// Fragments seen in the map around: an index pair in this order, and where.
   std::map<std::pair<unsigned, unsigned>, SourceRange> fragmentOrders;

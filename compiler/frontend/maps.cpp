@@ -60,6 +60,10 @@ bool KernelLowering::domainOf(const ast::Map &map, std::vector<ast::Name> &names
                              : std::get_if<Assign>(&map.body.statements.front().node);
     return assign && domainOfTarget(*assign, names, extents);
   }
+  if (map.domain.size() > 6) {
+    error(DiagnosticKind::ExtentRange, map.domain[6].range, "a domain has at most six indices");
+    return false;
+  }
   for (const ast::Axis &axis : map.domain) {
     auto extent = evaluateInteger(*axis.extent, "the extent of a map's domain");
     if (!extent)
@@ -94,8 +98,7 @@ void KernelLowering::lowerMap(const ast::Map &statement, SourceRange range) {
   for (auto [name, extent] : llvm::zip_equal(names, extents)) {
     Symbol symbol{name.text, SymbolKind::Value, name.range};
     symbol.isPoint = true;
-    BlockArgument argument =
-        body.addArgument(builder.getI64Type(), loc(name.range, name.text));
+    BlockArgument argument = body.addArgument(builder.getI64Type(), loc(name.range, name.text));
     symbol.scalar = Scalar::of(argument, ScalarType::I64, uint64_t(1) << activePoints++);
     symbol.scalar.bounds = {0, extent - 1};
     declare(std::move(symbol));
@@ -111,9 +114,8 @@ void KernelLowering::lowerMap(const ast::Map &statement, SourceRange range) {
 static bool mentions(const Expr &expr, const std::vector<std::string> &names) {
   if (expr.kind == ast::ExprKind::Reference && llvm::is_contained(names, expr.name.text))
     return true;
-  return llvm::any_of(expr.operands, [&](const ast::ExprPtr &operand) {
-    return mentions(*operand, names);
-  });
+  return llvm::any_of(expr.operands,
+                      [&](const ast::ExprPtr &operand) { return mentions(*operand, names); });
 }
 
 /// A point makes all its reads before its writes: values first, then stores.
@@ -149,8 +151,8 @@ bool KernelLowering::checkPointTarget(const Element &target) {
       continue;
     error(DiagnosticKind::MapTarget, target.expr->range,
           fmt::format("several points write the same element of `{}`", target.symbol.name))
-        .primary(fmt::format("the same for all `{}`",
-                             cast<StringAttr>(names[number]).getValue().str()))
+        .primary(
+            fmt::format("the same for all `{}`", cast<StringAttr>(names[number]).getValue().str()))
         .label(target.symbol.declared, "declared here");
     return false;
   }
@@ -259,8 +261,8 @@ void KernelLowering::store(PendingStore pending) {
     indices.push_back(materialize(index, range));
   OpBuilder::InsertionGuard guard(builder);
   if (pending.condition) {
-    auto branch = scf::IfOp::create(builder, loc(pending.assign->where->range),
-                                    pending.condition, /*withElseRegion=*/false);
+    auto branch = scf::IfOp::create(builder, loc(pending.assign->where->range), pending.condition,
+                                    /*withElseRegion=*/false);
     Block *then = branch.thenBlock();
     if (pending.block)
       then->getOperations().splice(then->begin(), pending.block->getOperations());
@@ -349,10 +351,6 @@ void KernelLowering::lowerAssign(const Assign &assign, SourceRange range) {
 
 void KernelLowering::lowerTileAssign(const Assign &assign, const TileRef &target,
                                      SourceRange range) {
-  if (target.transposed) {
-    error(DiagnosticKind::NotAssignable, target.expr->range, "`.T` cannot be assigned to");
-    return;
-  }
   const Expr &value = ast::withoutParens(*assign.value);
   const Symbol *fn = scope.find(value.name.text);
   if (value.kind == ast::ExprKind::Call && value.name.text == "unit_lower_inverse" && !fn) {
@@ -391,8 +389,10 @@ void KernelLowering::fillTile(const TileRef &target, const Expr &value, AssignOp
     Scalar before = Scalar::of(old.getResult(), target.type(), ~uint64_t(0));
     result = combine(op, opRange, before, *result, *target.expr, value);
   }
+  std::string shape =
+      mentionsTile(value) ? fmt::format("[{}]", fmt::join(target.shape, ", ")) : std::string();
   if (result)
-    result = assignable(*result, target.type(), value, target.expr->range);
+    result = assignable(*result, target.type(), value, target.expr->range, shape);
   if (result)
     tile::StoreOp::create(builder, loc(range), materialize(*result, value.range), target.value,
                           wholePoint);

@@ -24,11 +24,9 @@ static tile::ReduceKind reduceKind(ReductionKind kind) {
 }
 
 /// Extents of the dimensions that a bare name indexes, in the order of the text.
-void KernelLowering::findIndexedExtents(
-    const Expr &expr, std::string_view index,
-    std::vector<std::pair<const Expr *, int64_t>> &found) {
-  const Symbol *symbol =
-      expr.kind == ExprKind::Reference ? scope.find(expr.name.text) : nullptr;
+void KernelLowering::findIndexedExtents(const Expr &expr, std::string_view index,
+                                        std::vector<std::pair<const Expr *, int64_t>> &found) {
+  const Symbol *symbol = expr.kind == ExprKind::Reference ? scope.find(expr.name.text) : nullptr;
   if (symbol && symbol->isTile() && expr.brackets.size() == (symbol->ring ? 2 : 1) &&
       expr.brackets.back().indices.size() == symbol->rank())
     for (auto [dimension, written] : llvm::enumerate(expr.brackets.back().indices)) {
@@ -75,8 +73,7 @@ bool KernelLowering::reductionRange(const Expr &expr, Scalar &lower, Scalar &upp
 }
 
 /// Evaluates the body in a block and yields its value, in f32 if it is a float.
-std::optional<Scalar> KernelLowering::yieldInto(Block &block, const Expr &body,
-                                                Location location) {
+std::optional<Scalar> KernelLowering::yieldInto(Block &block, const Expr &body, Location location) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&block);
   unsigned arms = std::exchange(armDepth, 0); // what is conditional in here is so by itself
@@ -91,8 +88,8 @@ std::optional<Scalar> KernelLowering::yieldInto(Block &block, const Expr &body,
         .help("`c ? 1 : 0` counts");
     return std::nullopt;
   }
-  Scalar term = convert(*value, isFloat(value->type) ? ScalarType::F32 : ScalarType::I64,
-                        body.range);
+  Scalar term =
+      convert(*value, isFloat(value->type) ? ScalarType::F32 : ScalarType::I64, body.range);
   tile::YieldOp::create(builder, location, materialize(term, body.range));
   return term;
 }
@@ -104,9 +101,9 @@ std::optional<Scalar> KernelLowering::evaluateReduction(const Expr &expr) {
   Location location = loc(expr.range);
   Value from = materialize(lower, expr.range), to = materialize(upper, expr.range);
   // The result's type is known only after the body.
-  auto reduce = tile::ReduceOp::create(builder, location, builder.getF32Type(),
-                                       reduceKind(expr.reduction), from, to,
-                                       builder.getStringAttr(expr.name.text), false);
+  auto reduce =
+      tile::ReduceOp::create(builder, location, builder.getF32Type(), reduceKind(expr.reduction),
+                             from, to, builder.getStringAttr(expr.name.text), false);
   Block &block = reduce.getBody().emplaceBlock();
   BlockArgument argument =
       block.addArgument(builder.getI64Type(), loc(expr.name.range, expr.name.text));
@@ -139,9 +136,8 @@ std::optional<Scalar> KernelLowering::evaluateReduction(const Expr &expr) {
 
 std::optional<Scalar> KernelLowering::evaluateScan(const Expr &expr) {
   const Symbol *index = scope.find(expr.name.text);
-  auto point = index && index->isPoint
-                   ? dyn_cast_if_present<BlockArgument>(index->scalar.base)
-                   : BlockArgument();
+  auto point = index && index->isPoint ? dyn_cast_if_present<BlockArgument>(index->scalar.base)
+                                       : BlockArgument();
   bool ofDomain = map && point && point.getOwner() == &map.getBody().front();
   if (!ofDomain || expr.lower) {
     error(DiagnosticKind::ScanPlacement, expr.lower ? expr.range : expr.name.range,
@@ -150,10 +146,10 @@ std::optional<Scalar> KernelLowering::evaluateScan(const Expr &expr) {
     return std::nullopt;
   }
   if (armDepth != 0 || bodyDepth != 0) {
-    auto report = error(DiagnosticKind::ScanPlacement, expr.range,
-                        fmt::format("`{}` {}: all points take part in it once",
-                                    ast::spelling(expr.reduction),
-                                    armDepth ? "under a condition" : "inside a reduction"));
+    auto report =
+        error(DiagnosticKind::ScanPlacement, expr.range,
+              fmt::format("`{}` {}: all points take part in it once", ast::spelling(expr.reduction),
+                          armDepth ? "under a condition" : "inside a reduction"));
     if (armDepth)
       report.help("`where` leaves points out");
     return std::nullopt;
@@ -162,8 +158,8 @@ std::optional<Scalar> KernelLowering::evaluateScan(const Expr &expr) {
   bool reverse = expr.reduction == ReductionKind::ReverseScan;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&map.getBody().front()); // outside the `scf.if` of a `where`
-  auto scan = tile::ScanOp::create(builder, location, builder.getF32Type(),
-                                   point.getArgNumber(), reverse, mask);
+  auto scan = tile::ScanOp::create(builder, location, builder.getF32Type(), point.getArgNumber(),
+                                   reverse, mask);
   Block &block = scan.getBody().emplaceBlock();
   auto term = yieldInto(block, *expr.operands[0], location);
   if (!term)

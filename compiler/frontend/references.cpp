@@ -19,8 +19,7 @@ const Symbol *KernelLowering::lookupTile(const Expr &expr) {
 }
 
 /// A ring has a bracket for the generation; `elementBrackets` may follow.
-bool KernelLowering::checkBrackets(const Expr &expr, const Symbol &symbol,
-                                   size_t elementBrackets) {
+bool KernelLowering::checkBrackets(const Expr &expr, const Symbol &symbol, size_t elementBrackets) {
   size_t ring = symbol.ring ? 1 : 0;
   if (symbol.ring && (expr.brackets.empty() || expr.brackets.size() < ring + elementBrackets)) {
     error(DiagnosticKind::MissingGeneration, expr.range,
@@ -130,8 +129,8 @@ bool KernelLowering::checkWindowIndex(const Symbol &symbol, const Index &index, 
   return false;
 }
 
-bool KernelLowering::checkElementRange(const Symbol &symbol, const Index &index,
-                                       size_t dimension, const Scalar &scalar, bool &inRange) {
+bool KernelLowering::checkElementRange(const Symbol &symbol, const Index &index, size_t dimension,
+                                       const Scalar &scalar, bool &inRange) {
   auto extent = symbol.extent(dimension);
   bool outside = scalar.bounds.highest < 0 || (extent && scalar.bounds.lowest >= *extent);
   inRange = inRange && extent && scalar.bounds.within(0, *extent - 1);
@@ -204,8 +203,8 @@ bool KernelLowering::addWindowIndex(Window &window, const Symbol &symbol, const 
 }
 
 /// A null bracket means the whole tile.
-std::optional<KernelLowering::Window>
-KernelLowering::resolveWindow(const Symbol &symbol, const ast::Bracket *bracket) {
+std::optional<KernelLowering::Window> KernelLowering::resolveWindow(const Symbol &symbol,
+                                                                    const ast::Bracket *bracket) {
   Window window;
   Index everything;
   bool good = true;
@@ -233,7 +232,8 @@ std::optional<TileRef> KernelLowering::resolveTile(const Expr &outer) {
   if (!symbol || !checkBrackets(expr, *symbol, 0))
     return std::nullopt;
   size_t ring = symbol->ring ? 1 : 0;
-  auto window = resolveWindow(*symbol, expr.brackets.size() > ring ? &expr.brackets[ring] : nullptr);
+  auto window =
+      resolveWindow(*symbol, expr.brackets.size() > ring ? &expr.brackets[ring] : nullptr);
   std::optional<Scalar> generation;
   if (symbol->ring && !(generation = tileGeneration(expr, *symbol)))
     return std::nullopt;
@@ -305,8 +305,8 @@ bool KernelLowering::checkOwnPlace(const Element &element) {
   SmallVector<BlockArgument> points;
   for (auto [dimension, index] : llvm::enumerate(element.indices)) {
     BlockArgument point = asPoint(index);
-    bool whole = point && index.bounds.lowest == 0 &&
-                 index.bounds.highest == symbol.shape[dimension] - 1;
+    bool whole =
+        point && index.bounds.lowest == 0 && index.bounds.highest == symbol.shape[dimension] - 1;
     if (whole && !llvm::is_contained(points, point)) {
       points.push_back(point);
       continue;
@@ -320,10 +320,10 @@ bool KernelLowering::checkOwnPlace(const Element &element) {
                   : fmt::format("a fragment is used at its own place: an index of `{}` is a bare "
                                 "index of the map or reduction",
                                 symbol.name))
-        .primary(point && !whole && !outside
-                     ? fmt::format("runs over {} .. {}", index.bounds.lowest,
-                                   index.bounds.highest + 1)
-                     : "")
+        .primary(
+            point && !whole && !outside
+                ? fmt::format("runs over {} .. {}", index.bounds.lowest, index.bounds.highest + 1)
+                : "")
         .label(symbol.declared,
                fmt::format("dimension {} has extent {}", dimension, symbol.shape[dimension]));
     return false;
@@ -334,10 +334,11 @@ bool KernelLowering::checkOwnPlace(const Element &element) {
   if (points[0].getOwner() != body || points[1].getOwner() != body)
     return true;
   unsigned row = points[0].getArgNumber(), column = points[1].getArgNumber();
-  fragmentOrders.try_emplace({row, column}, element.expr->range);
   auto opposite = fragmentOrders.find({column, row});
-  if (opposite == fragmentOrders.end())
+  if (opposite == fragmentOrders.end()) {
+    fragmentOrders.try_emplace({row, column}, element.expr->range);
     return true;
+  }
   error(DiagnosticKind::FragmentPlace, element.expr->range,
         "two fragments of a map are used with opposite orders of its indices")
       .primary("transposed")

@@ -14,7 +14,7 @@ void KernelLowering::lowerKernelBody(const ast::Block &block) {
   if (warpgroupRegs.size() > 8)
     error(DiagnosticKind::RoleGeometry, kernel.header, "a CTA has at most 8 warpgroups")
         .primary(fmt::format("{} here", warpgroupRegs.size()));
-  if (instances.empty())
+  if (instances.empty() && !failed)
     error(DiagnosticKind::RoleGeometry, kernel.header,
           fmt::format("`{}` has no role that runs", kernel.name.text));
   resolveBarriers();
@@ -154,8 +154,8 @@ std::optional<KernelLowering::Instances> KernelLowering::instancesOf(const ast::
                       isWarp ? "a warp role is one warp" : "a role has 1 to 8 warpgroups");
   report.primary(fmt::format("{}", *count));
   if (isWarp)
-    report.help(fmt::format("`{} each w in 0 .. {}` declares {} roles", role.name.text, *count,
-                            *count));
+    report.help(
+        fmt::format("`{} each w in 0 .. {}` declares {} roles", role.name.text, *count, *count));
   return std::nullopt;
 }
 
@@ -189,8 +189,7 @@ void KernelLowering::declareWarpgroup(const ast::Role &role) {
   if (!regs || !range)
     return;
   int64_t firstWarp = 4 * static_cast<int64_t>(warpgroupRegs.size());
-  warpgroupRegs.insert(warpgroupRegs.end(), (range->upper - range->lower) * range->together,
-                       *regs);
+  warpgroupRegs.insert(warpgroupRegs.end(), (range->upper - range->lower) * range->together, *regs);
   if (!role.holdsWarps()) {
     addInstances(role, *range, firstWarp, 4 * range->together);
     return;
@@ -245,10 +244,10 @@ std::vector<std::string> KernelLowering::resolveWho(const std::vector<ast::Who> 
     if (names.size() != before)
       continue;
     bool exists = llvm::is_contained(known, who.name.text);
-    auto report = error(DiagnosticKind::UnknownName, who.range,
-                        exists ? fmt::format("`{}` has no instance {}", who.name.text,
-                                             number.value_or(0))
-                               : fmt::format("there is no role `{}`", who.name.text));
+    auto report =
+        error(DiagnosticKind::UnknownName, who.range,
+              exists ? fmt::format("`{}` has no instance {}", who.name.text, number.value_or(0))
+                     : fmt::format("there is no role `{}`", who.name.text));
     if (std::string close = closestName(who.name.text, known); !exists && !close.empty())
       report.help(fmt::format("did you mean `{}`?", close));
   }
@@ -269,10 +268,9 @@ void KernelLowering::resolveBarriers() {
 
 void KernelLowering::lowerRole(RoleInstance &instance) {
   OpBuilder::InsertionGuard guard(builder);
-  auto op = tile::RoleOp::create(builder, loc(instance.role->header, instance.name),
-                                 builder.getStringAttr(instance.name),
-                                 builder.getI64IntegerAttr(instance.firstWarp),
-                                 builder.getI64IntegerAttr(instance.lastWarp));
+  auto op = tile::RoleOp::create(
+      builder, loc(instance.role->header, instance.name), builder.getStringAttr(instance.name),
+      builder.getI64IntegerAttr(instance.firstWarp), builder.getI64IntegerAttr(instance.lastWarp));
   builder.setInsertionPointToEnd(&op.getBody().emplaceBlock());
   role = &instance;
   std::swap(scope, instance.scope);
@@ -285,8 +283,7 @@ void KernelLowering::reportNoArrival(const BarrierInfo &info, const std::string 
   const std::string &name = info.barrier->name.text;
   auto instance = llvm::find_if(
       instances, [&](const RoleInstance &candidate) { return candidate.name == arriver; });
-  error(DiagnosticKind::BarrierNoArrive,
-        info.firstWait ? info.firstWait : info.barrier->name.range,
+  error(DiagnosticKind::BarrierNoArrive, info.firstWait ? info.firstWait : info.barrier->name.range,
         fmt::format("`{}` never arrives at `{}`", arriver, name))
       .primary(info.firstWait ? "waits for ever" : "")
       .label(info.barrier->arrivers.front().range.to(info.barrier->arrivers.back().range),

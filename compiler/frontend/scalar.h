@@ -44,10 +44,10 @@ struct Scalar {
   bool literal = false; ///< a constant that nobody gave a type: it takes the one that it meets
   mlir::Value base;     ///< of integers: the value is base + offset
   int64_t offset = 0;
-  mlir::Value whole; ///< base + offset, where a `let` has computed it
-  Interval bounds;       ///< of integers
-  int64_t divisor = 1;   ///< of integers: divides the value
-  uint64_t points = 0;   ///< one bit for each index of a map or reduction that it depends on
+  mlir::Value whole;      ///< base + offset, where a `let` has computed it
+  Interval bounds;        ///< of integers
+  int64_t divisor = 1;    ///< of integers: divides the value
+  uint64_t points = 0;    ///< one bit for each index of a map or reduction that it depends on
   bool loopBound = false; ///< bounds.lowest is reached: a loop index that starts at a constant
 
   bool uniform() const { return points == 0; }
@@ -59,7 +59,7 @@ struct Scalar {
     scalar.literal = true;
     if (const auto *integer = std::get_if<int64_t>(&constant)) {
       scalar.bounds = Interval::exactly(*integer);
-      scalar.divisor = *integer < 0 ? -*integer : *integer;
+      scalar.divisor = *integer; // its sign does not matter
     }
     scalar.constant = std::move(constant);
     return scalar;

@@ -51,7 +51,7 @@ const Symbol *Scope::declare(Symbol symbol) {
 
 std::string closestName(std::string_view name, const std::vector<std::string> &candidates) {
   std::string best;
-  unsigned bestDistance = static_cast<unsigned>(name.size() + 2) / 3 + 1; // one more is too far
+  unsigned bestDistance = static_cast<unsigned>(name.size() + 1) / 3 + 1; // this is too far
   for (const std::string &candidate : candidates) {
     unsigned distance = llvm::StringRef(name).edit_distance(candidate, true, bestDistance);
     if (distance < bestDistance && distance < candidate.size()) {

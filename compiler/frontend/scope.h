@@ -47,7 +47,7 @@ struct Symbol {
   std::string launchText; ///< of a dim or scalar argument: its name in launch-time expressions
   const ast::Fn *fn = nullptr;
   const ast::Arg *argument = nullptr;
-  int barrier = -1; ///< number of a barrier
+  int barrier = -1;     ///< number of a barrier
   bool isPoint = false; ///< the index of a map or reduction; scalar.points has its bit
 
   mlir::Value handle;
@@ -77,9 +77,7 @@ public:
 
   /// The symbol of that name, or null.
   Symbol *find(std::string_view name);
-  const Symbol *find(std::string_view name) const {
-    return const_cast<Scope *>(this)->find(name);
-  }
+  const Symbol *find(std::string_view name) const { return const_cast<Scope *>(this)->find(name); }
 
   /// Adds to the innermost frame, unless the name is taken: then the symbol that has it is
   /// returned, and null otherwise.

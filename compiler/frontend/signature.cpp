@@ -53,8 +53,8 @@ std::optional<SmallVector<int64_t>> KernelLowering::evaluateShape(const ast::Sha
   return good ? std::optional(extents) : std::nullopt;
 }
 
-DictionaryAttr KernelLowering::dictionary(
-    std::initializer_list<std::pair<std::string_view, Attribute>> entries) {
+DictionaryAttr
+KernelLowering::dictionary(std::initializer_list<std::pair<std::string_view, Attribute>> entries) {
   SmallVector<NamedAttribute> attributes;
   for (const auto &[name, attribute] : entries)
     if (attribute)
@@ -67,8 +67,8 @@ void KernelLowering::declareDims() {
     if (dim.isStatic)
       continue;
     Symbol symbol{dim.name.text, SymbolKind::Value, dim.name.range};
-    auto op = tile::DimOp::create(builder, loc(dim.name.range, dim.name.text),
-                                  builder.getI64Type(), dim.name.text);
+    auto op = tile::DimOp::create(builder, loc(dim.name.range, dim.name.text), builder.getI64Type(),
+                                  dim.name.text);
     symbol.scalar = Scalar::of(op.getResult(), ScalarType::I64);
     symbol.scalar.bounds = {0, INT32_MAX};
     symbol.launchText = dim.name.text;
@@ -132,8 +132,8 @@ void KernelLowering::declareTensor(const ast::Arg &arg) {
   if (!good)
     return declareFailed(arg.name);
   symbol.type = *type;
-  auto tensor = tile::TensorType::get(&context, static_cast<int64_t>(extents.size()),
-                                      mlirElementType(*type));
+  auto tensor =
+      tile::TensorType::get(&context, static_cast<int64_t>(extents.size()), mlirElementType(*type));
   symbol.handle = tile::ArgumentOp::create(builder, loc(arg.name.range, arg.name.text), tensor,
                                            builder.getStringAttr(arg.name.text),
                                            accessOf(*arg.direction), extents);
@@ -166,8 +166,7 @@ void KernelLowering::declareScalarArgument(const ast::Arg &arg) {
 void KernelLowering::declareArguments() {
   for (const ast::Arg &arg : kernel.args) {
     if (arg.condition) {
-      auto exists = evaluateConstant(*arg.condition, scope, reporter,
-                                     "whether an argument exists");
+      auto exists = evaluateConstant(*arg.condition, scope, reporter, "whether an argument exists");
       const bool *decided = exists ? std::get_if<bool>(&*exists) : nullptr;
       if (exists && !decided)
         error(DiagnosticKind::TypeMismatch, arg.condition->range, "a condition is a truth value");
@@ -199,8 +198,8 @@ void KernelLowering::lowerGrid(const ast::Grid &grid) {
       continue;
     }
     auto name = builder.getStringAttr(axis.name.text);
-    gridAttrs.push_back(dictionary(
-        {{"name", name}, {"extent", builder.getStringAttr(launchText(*extent))}}));
+    gridAttrs.push_back(
+        dictionary({{"name", name}, {"extent", builder.getStringAttr(launchText(*extent))}}));
     Symbol symbol{axis.name.text, SymbolKind::Value, axis.name.range};
     auto op = tile::AxisOp::create(builder, loc(axis.name.range, axis.name.text),
                                    builder.getI64Type(), name);

@@ -1,7 +1,7 @@
 /// Statements of a role: declarations, assignments to scalars, control flow.
 ///
-/// A `var` is an SSA value at each point of the program. A loop or a conditional that assigns to one
-/// carries it: as a loop argument, as a result of the `scf.if`.
+/// A `var` is an SSA value at each point of the program. A loop or a conditional that assigns to
+/// one carries it: as a loop argument, as a result of the `scf.if`.
 #include "compiler/frontend/lower.h"
 
 using namespace mlir;
@@ -85,8 +85,8 @@ void KernelLowering::assignVar(Symbol &symbol, const ast::Assign &assign) {
   if (!value)
     return;
   ScalarType type = symbol.scalar.type;
-  auto combined = combine(assign.op, assign.opRange, symbol.scalar, *value, *assign.target,
-                          *assign.value);
+  auto combined =
+      combine(assign.op, assign.opRange, symbol.scalar, *value, *assign.target, *assign.value);
   if (!combined)
     return;
   auto result = assignable(*combined, type, *assign.value, assign.target->range);
@@ -213,9 +213,8 @@ void KernelLowering::lowerFor(const ast::For &loop) {
   scope.push();
   Symbol index{loop.index.text, SymbolKind::Value, loop.index.range};
   index.scalar = Scalar::of(op.getInductionVar(), ScalarType::I64);
-  index.scalar.bounds = {
-      lower->bounds.lowest,
-      boundsOf(ast::BinaryOp::Sub, upper->bounds, Interval::exactly(1)).highest};
+  index.scalar.bounds = {lower->bounds.lowest,
+                         boundsOf(ast::BinaryOp::Sub, upper->bounds, Interval::exactly(1)).highest};
   index.scalar.loopBound = lower->isConstant();
   index.scalar.divisor = std::gcd(lower->divisor, step->divisor);
   declare(std::move(index));
@@ -252,14 +251,14 @@ void KernelLowering::lowerArmBlock(const ast::Block &block, const std::vector<st
   scf::YieldOp::create(builder, location, values);
 }
 
-std::optional<bool> KernelLowering::lowerCondition(const Expr &expr, Scalar &condition) {
+bool KernelLowering::lowerCondition(const Expr &expr, Scalar &condition) {
   auto value = evaluate(expr);
   if (!value)
-    return std::nullopt;
+    return false;
   if (value->type != ScalarType::Bool) {
     error(DiagnosticKind::TypeMismatch, expr.range,
           fmt::format("a condition is a truth value, not {}", ast::scalarTypeName(value->type)));
-    return std::nullopt;
+    return false;
   }
   condition = *value;
   return true;

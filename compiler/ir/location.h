@@ -1,8 +1,8 @@
 // Source ranges as MLIR locations, and back.
 //
-// The frontend gives every op the range of the text that it came from (a FileLineColRange) and, where
-// the author named the value, that name around it (a NameLoc: it becomes the name in the emitted
-// CUDA). A pass that finds a mistake goes the other way:
+// The frontend gives every op the range of the text that it came from (a FileLineColRange) and,
+// where the author named the value, that name around it (a NameLoc: it becomes the name in the
+// emitted CUDA). A pass that finds a mistake goes the other way:
 //
 //   SourceFiles files;
 //   files.add(file);
