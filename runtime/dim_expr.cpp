@@ -85,6 +85,17 @@ std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
   return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
 }
 
+/// The six comparisons, from the order of a and b.
+bool compare(Op op, std::int64_t a, std::int64_t b) {
+  const bool less = a < b, equal = a == b;
+  return op == Op::Equal       ? equal
+         : op == Op::NotEqual  ? !equal
+         : op == Op::Less      ? less
+         : op == Op::LessEqual ? less || equal
+         : op == Op::Greater   ? !less && !equal
+                               : !less;
+}
+
 } // namespace
 
 DimExpr DimExpr::constant(std::int64_t value) {
@@ -319,22 +330,12 @@ const char *DimExpr::apply(Op op, std::int64_t a, std::int64_t b, std::int64_t &
     result = std::max(a, b);
     break;
   case Op::Equal:
-    result = a == b;
-    break;
   case Op::NotEqual:
-    result = a != b;
-    break;
   case Op::Less:
-    result = a < b;
-    break;
   case Op::LessEqual:
-    result = a <= b;
-    break;
   case Op::Greater:
-    result = a > b;
-    break;
   case Op::GreaterEqual:
-    result = a >= b;
+    result = compare(op, a, b);
     break;
   case Op::Not:
     result = a == 0;

@@ -95,8 +95,9 @@ struct MapDimension {
 ///
 /// A ragged map (`t +: C until e`) has the ragged dimension last and at most two others before it.
 /// With ts the stride of that dimension in bytes it becomes
-///     extents  (…, 2^30, 0x7fff0000, 0x7fff0000)   strides (…, ts, ts, 2^35 − ts)   box (…, rows,
-///     1, 1)
+///     extents  (…, 2^30, 0x7fff0000, 0x7fff0000)
+///     strides  (…, ts, ts, 2^35 − ts)
+///     box      (…, rows, 1, 1)
 /// and the kernel addresses rows t … until e by the coordinates (…, 2^30 − (e − t), e, 2^30).
 struct TensorMapRecipe {
   int argument = 0;
