@@ -165,8 +165,10 @@ void addVariants(std::vector<GdnCase> &cases) {
 
 std::string join(const std::vector<std::int64_t> &lengths) {
   std::string text;
-  for (std::int64_t length : lengths)
-    text += "_" + std::to_string(length);
+  for (std::int64_t length : lengths) {
+    text += '_';
+    text += std::to_string(length);
+  }
   return text;
 }
 
