@@ -50,7 +50,7 @@ std::string KernelEmitter::slotAddress(Value addressable) {
     return slotAddress(view.getBase());
   if (auto slot = dyn_cast<SlotOp>(op)) {
     auto shared = cast<SharedOp>(declaration(slot.getRing()));
-    int64_t bytes = layoutOf(shared).tileBytes();
+    int64_t bytes = layoutOf(shared).slotBytes();
     Code index = scalar(slot.getSlot());
     if (index.text == "0")
       return slotAddress(slot.getRing());

@@ -65,11 +65,7 @@ bool needsPointer(ArgumentOp argument) {
     for (Operation *user : worklist.pop_back_val().getUsers()) {
       if (auto view = dyn_cast<ViewOp>(user))
         worklist.push_back(view.getResult());
-      else if (auto load = dyn_cast<TmaLoadOp>(user); load && load.getMap())
-        continue;
-      else if (auto store = dyn_cast<TmaStoreOp>(user); store && store.getMap())
-        continue;
-      else
+      else if (!isa<TmaLoadOp, TmaStoreOp>(user))
         return true;
     }
   return false;
@@ -99,10 +95,14 @@ void KernelEmitter::emitSignature() {
     else if (auto dim = dyn_cast<DimOp>(op))
       dims.insert(dim.getName().str());
   });
-  for (Attribute axis : kernel.getGrid().getValue().drop_back(kernel.getGrid().empty() ? 0 : 1))
-    for (Attribute name : kernel.getDims()) // extents that the decomposition of blockIdx needs
-      if (cast<ArrayAttr>(axis)[1] && !kernel.getStaticDims().contains(cast<StringAttr>(name).getValue()))
-        dims.insert(cast<StringAttr>(name).getValue().str());
+  // Extents of all grid axes but the last take blockIdx apart.
+  for (Attribute axis : kernel.getGrid().getValue().drop_back(kernel.getGrid().empty() ? 0 : 1)) {
+    Expected<DimExpr> extent = DimExpr::parse(cast<DictionaryAttr>(axis).getAs<StringAttr>("extent").getValue().str());
+    assert(extent && "the frontend writes expressions that parse");
+    for (const std::string &name : extent->names())
+      if (!scalars.count(name))
+        dims.insert(name);
+  }
 
   for (auto [index, entry] : llvm::enumerate(kernel.getArguments())) {
     auto dictionary = cast<DictionaryAttr>(entry);
@@ -152,8 +152,8 @@ void KernelEmitter::emitAxes() {
   kernel.walk([&](AxisOp axis) { used.emplace(axis.getName().str(), axis); });
   std::string rest = "(int)blockIdx.x";
   for (size_t i = 0; i < axes.size(); ++i) {
-    std::string name = cast<StringAttr>(cast<ArrayAttr>(axes[i])[0]).getValue().str();
-    std::string extent = cast<StringAttr>(cast<ArrayAttr>(axes[i])[1]).getValue().str();
+    std::string name = cast<DictionaryAttr>(axes[i]).getAs<StringAttr>("name").getValue().str();
+    std::string extent = cast<DictionaryAttr>(axes[i]).getAs<StringAttr>("extent").getValue().str();
     bool last = i + 1 == axes.size();
     std::string extentName;
     if (!last) {

@@ -40,7 +40,7 @@ void KernelEmitter::emitSync() {
 bool KernelEmitter::isElected(Operation &op, RoleOp role) {
   if (auto arrive = dyn_cast<ArriveSlotOp>(op))
     return !role.isWarpgroup();
-  return isa<TmaLoadOp, TmaStoreOp, CommitStoresOp, WaitStoresOp>(op);
+  return isa<TmaLoadOp, TmaStoreOp, ExpectTxOp, CommitStoresOp, WaitStoresOp>(op);
 }
 
 std::string KernelEmitter::coordinateList(OperandRange coordinates) {
@@ -69,23 +69,18 @@ void KernelEmitter::emitElectedOp(Operation &op) {
   };
   llvm::TypeSwitch<Operation *>(&op)
       .Case<ArriveSlotOp>([&](ArriveSlotOp arrive) { emitArrive(arrive); })
+      .Case<ExpectTxOp>([&](ExpectTxOp expect) {
+        out.line("mbarrier_expect_tx({}, {});", barrierAddress(expect.getBarrier(), expect.getSlot()), expect.getBytes());
+      })
       .Case<TmaLoadOp>([&](TmaLoadOp load) {
         std::string target = at(sharedAddressOfWindow(load.getTarget()), load.getTargetByte());
         std::string barrier = barrierAddress(load.getBarrier(), load.getSlot());
-        if (load.getMap())
-          out.line("tensor_load({}, &map{}, {}{});", target, *load.getMap(), barrier,
-                   coordinateList(load.getCoordinates()));
-        else
-          out.line("cp_async_bulk_load({}, {} + {}, {}, {});", target, fragName(load.getTensor()),
-                   scalar(load.getCoordinates()[0]).in(Code::add), load.getBytes(), barrier);
+        out.line("tensor_load({}, &map{}, {}{});", target, load.getMap(), barrier,
+                 coordinateList(load.getCoordinates()));
       })
       .Case<TmaStoreOp>([&](TmaStoreOp store) {
         std::string source = at(sharedAddressOfWindow(store.getSource()), store.getSourceByte());
-        if (store.getMap())
-          out.line("tensor_store(&map{}, {}{});", *store.getMap(), source, coordinateList(store.getCoordinates()));
-        else
-          out.line("cp_async_bulk_store({} + {}, {}, {});", fragName(store.getTensor()),
-                   scalar(store.getCoordinates()[0]).in(Code::add), source, store.getBytes());
+        out.line("tensor_store(&map{}, {}{});", store.getMap(), source, coordinateList(store.getCoordinates()));
       })
       .Case<CommitStoresOp>([&](CommitStoresOp) { out.line("bulk_commit_group();"); })
       .Case<WaitStoresOp>([&](WaitStoresOp wait) {

@@ -29,6 +29,8 @@ std::string KernelEmitter::cppType(Value value) {
   Type type = value.getType();
   if (type.isInteger(1))
     return "bool";
+  if (type.isInteger(32))
+    return "int"; // a counter of a ring
   if (type.isInteger(64))
     return fitsInt(value) ? "int" : "i64";
   return "float";

@@ -49,6 +49,9 @@ DEVICE void mbarrier_arrive(u32 barrier) {
 DEVICE void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
+DEVICE void mbarrier_expect_tx(u32 barrier, u32 bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
 /// Spins until the phase with this parity is complete. The loop is in the assembly: a C++ branch between fragment
 /// registers in flight would serialise the products.
 DEVICE void mbarrier_wait_parity(u32 barrier, u32 parity) {
@@ -66,15 +69,6 @@ DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" 
 // ---- bulk copies; coordinates innermost first
 
 DEVICE void prefetch_tensormap(const TensorMap *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
-DEVICE void cp_async_bulk_load(u32 target, const void *source, u32 bytes, u32 barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(target),
-               "l"(source), "r"(bytes), "r"(barrier)
-               : "memory");
-}
-DEVICE void cp_async_bulk_store(void *target, u32 source, u32 bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target), "r"(source), "r"(bytes)
-               : "memory");
-}
 #define TENSOR_LOAD "global.tile.mbarrier::complete_tx::bytes"
 DEVICE void tensor_load(u32 target, const TensorMap *map, u32 barrier, int c0) {
   asm volatile("cp.async.bulk.tensor.1d.shared::cluster." TENSOR_LOAD " [%0], [%1, {%3}], [%2];" ::"r"(target),
@@ -219,6 +213,8 @@ DEVICE float fast_divide(float x, float y) {
   asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
   return z;
 }
+DEVICE i64 ceildiv(i64 a, i64 b) { return (a + b - 1) / b; }
+DEVICE int ceildiv(int a, int b) { return (a + b - 1) / b; }
 DEVICE float maximum(float x, float y) { return fmaxf(x, y); }
 DEVICE float minimum(float x, float y) { return fminf(x, y); }
 

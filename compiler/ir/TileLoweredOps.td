@@ -9,15 +9,15 @@
 
 def Tile_SlotOp : Tile_Op<"slot", [Pure]> {
   let summary = "one slot of a ring of shared tiles";
-  let arguments = (ins Tile_Shared:$ring, I64:$slot);
+  let arguments = (ins Tile_Shared:$ring, Tile_Counter:$slot);
   let results = (outs Tile_Shared:$result);
-  let assemblyFormat = "$ring `[` $slot `]` attr-dict `:` type($ring) `->` type($result)";
+  let assemblyFormat = "$ring `[` $slot `:` type($slot) `]` attr-dict `:` type($ring) `->` type($result)";
 }
 
 def Tile_WaitParityOp : Tile_Op<"wait_parity"> {
   let summary = "spins until the phase of a barrier's slot with this parity is complete";
-  let arguments = (ins Tile_Barrier:$barrier, I64:$slot, I64:$parity);
-  let assemblyFormat = "$barrier `[` $slot `]` `parity` $parity attr-dict `:` type($barrier)";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Tile_Counter:$parity);
+  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` `parity` $parity `:` type($parity) attr-dict `:` type($barrier)";
 }
 
 def Tile_ArriveSlotOp : Tile_Op<"arrive_slot"> {
@@ -26,20 +26,26 @@ def Tile_ArriveSlotOp : Tile_Op<"arrive_slot"> {
     `tx_bytes` are the bytes of the copies attached to the generation: the lane that issued them arrives with
     expect_tx. `guard`, if present, must be true for the arrival to happen (a generation below zero does nothing).
   }];
-  let arguments = (ins Tile_Barrier:$barrier, I64:$slot, Optional<I1>:$guard, DefaultValuedAttr<I64Attr, "0">:$tx_bytes);
-  let assemblyFormat = "$barrier `[` $slot `]` (`if` $guard^)? attr-dict `:` type($barrier)";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Optional<I1>:$guard, DefaultValuedAttr<I64Attr, "0">:$tx_bytes);
+  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` (`if` $guard^)? attr-dict `:` type($barrier)";
+}
+
+def Tile_ExpectTxOp : Tile_Op<"expect_tx"> {
+  let summary = "announces the bytes of copies that a branch or inner loop attaches to a barrier's slot";
+  let description = "Where the copies stand beside the arrival, the arrival announces them itself.";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, I64Attr:$bytes);
+  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` attr-dict `:` type($barrier)";
 }
 
 def Tile_TmaLoadOp : Tile_Op<"tma_load"> {
   let summary = "one bulk load of a box, issued by the elected lane";
   let description = [{
-    `map` indexes the kernel's tensor maps; without one, a contiguous `cp.async.bulk` of `bytes`. Coordinates come
-    innermost first. The target is a window of a shared tile; `target_byte` is the offset of this box in it.
+    `map` indexes the kernel's tensor maps. Coordinates come innermost first. The target is a window of a shared tile; `target_byte` is the offset of this box in it.
   }];
-  let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$target, Tile_Barrier:$barrier, I64:$slot,
-                       Variadic<I64>:$coordinates, I64Attr:$target_byte, I64Attr:$bytes, OptionalAttr<I64Attr>:$map);
+  let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$target, Tile_Barrier:$barrier, Tile_Counter:$slot,
+                       Variadic<I64>:$coordinates, I64Attr:$target_byte, I64Attr:$bytes, I64Attr:$map);
   let assemblyFormat = [{
-    $tensor `[` $coordinates `]` `into` $target `completes` $barrier `[` $slot `]` attr-dict
+    $tensor `[` $coordinates `]` `into` $target `completes` $barrier `[` $slot `:` type($slot) `]` attr-dict
     `:` type($tensor) `,` type($target) `,` type($barrier)
   }];
 }
@@ -47,7 +53,7 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load"> {
 def Tile_TmaStoreOp : Tile_Op<"tma_store"> {
   let summary = "one bulk store of a box, issued by the elected lane";
   let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$source, Variadic<I64>:$coordinates,
-                       I64Attr:$source_byte, I64Attr:$bytes, OptionalAttr<I64Attr>:$map);
+                       I64Attr:$source_byte, I64Attr:$bytes, I64Attr:$map);
   let assemblyFormat = [{
     $tensor `[` $coordinates `]` `from` $source attr-dict `:` type($tensor) `,` type($source)
   }];

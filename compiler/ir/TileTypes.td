@@ -51,5 +51,7 @@ def Tile_View : Tile_Type<"View", "view"> {
 def Tile_Element : AnyTypeOf<[BF16, F16, F32, I32, I64, I1], "bf16, f16, f32, i32, i64 or bool">;
 /// Whatever has elements: a tensor, a shared tile (slot 0), a fragment, or a window of one.
 def Tile_Addressable : AnyTypeOf<[Tile_Tensor, Tile_Shared, Tile_Frag, Tile_View]>;
+/// A ring's slot, parity or generation: i64, or i32 where it is a counter of a loop.
+def Tile_Counter : AnyTypeOf<[I64, I32]>;
 
 #endif

@@ -33,8 +33,10 @@ public:
   int64_t rowBytes() const { return panelColumns() * elementBytes_; }
   int64_t panelBytes() const { return rows_ * rowBytes(); }
   int64_t tileBytes() const { return panels() * panelBytes(); }
-  /// What the start of a tile must be a multiple of.
-  int64_t alignment() const { return swizzleBytes_ ? 8 * swizzleBytes_ : 16; }
+  /// What the start of a tile must be a multiple of: eight rows for a swizzle, 128 bytes for TMA.
+  int64_t alignment() const { return swizzleBytes_ ? 8 * swizzleBytes_ : 128; }
+  /// Distance between the tiles of a ring.
+  int64_t slotBytes() const { return (tileBytes() + alignment() - 1) / alignment() * alignment(); }
 
   /// Byte offset of an element from the start of the tile.
   int64_t byteOffset(int64_t row, int64_t column) const;

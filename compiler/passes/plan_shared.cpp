@@ -1,0 +1,103 @@
+/// Where tiles, barriers and scratch lie in shared memory, and what follows from the structure alone: arrival counts and
+/// the ids of named barriers.
+#include "compiler/passes/passes.h"
+
+using namespace mlir;
+using namespace flashqla::tile;
+
+namespace flashqla::passes {
+namespace {
+
+constexpr int64_t smBytes = 228 * 1024, reservedBytes = 1024; // CUDA programming guide, compute capability 9.0
+constexpr int64_t namedBarriers = 15;                         // ids 1 … 15; 0 is __syncthreads
+
+/// Arrivals that complete a generation: all threads of a warpgroup role, one lane of a warp role.
+int64_t arrivalsOf(BarrierOp barrier, KernelOp kernel) {
+  int64_t arrivals = 0;
+  for (auto role : kernel.getBody().front().getOps<RoleOp>())
+    for (Attribute name : barrier.getArrivers())
+      if (cast<StringAttr>(name).getValue() == role.getName())
+        arrivals += role.isWarpgroup() ? role.threads() : 1;
+  return arrivals;
+}
+
+/// Bytes by which the warps of a role exchange partial results of reductions.
+int64_t scratchOf(RoleOp role) {
+  int64_t bytes = 0;
+  role.walk([&](ReduceOp reduce) {
+    reduce.walk([&](LoadOp load) {
+      if (space(load.getSource()) != Space::Register)
+        return;
+      auto found = llvm::find(load.getIndices(), reduce.getBody().getArgument(0));
+      if (found == load.getIndices().end())
+        return;
+      int dim = static_cast<int>(found - load.getIndices().begin());
+      FragmentLayout layout = layoutOf(cast<FragOp>(declaration(load.getSource())));
+      if (!layout.moves(LayoutDigit::Source::Warp, dim))
+        return;
+      std::vector<int> others;
+      for (int other = 0; other < static_cast<int>(layout.shape().size()); ++other)
+        if (other != dim)
+          others.push_back(other);
+      bytes = std::max(bytes, role.threads() * layout.keep(others).registers() * 4);
+    });
+  });
+  return bytes;
+}
+
+} // namespace
+
+bool planShared(KernelOp kernel, Context &context) {
+  Builder builder(kernel.getContext());
+  Block &body = kernel.getBody().front();
+  int64_t offset = 0;
+  std::string table;
+  // Largest alignment first, so that nothing is lost between tiles; the table shows them in that order.
+  SmallVector<SharedOp> tiles(body.getOps<SharedOp>());
+  llvm::stable_sort(tiles, [](SharedOp a, SharedOp b) { return layoutOf(a).alignment() > layoutOf(b).alignment(); });
+  for (SharedOp shared : tiles) {
+    SharedLayout layout = layoutOf(shared);
+    int64_t slots = shared.getType().getSlots(), bytes = slots * layout.slotBytes();
+    shared.setByteOffset(offset);
+    offset += bytes;
+    table += fmt::format("{:>8}  {} ({} x {})\n", bytes, shared.getName().str(), slots, layout.slotBytes());
+  }
+  int64_t barrierId = 1;
+  for (auto role : body.getOps<RoleOp>()) {
+    if (int64_t bytes = scratchOf(role)) {
+      role->setAttr("scratch", builder.getI64IntegerAttr(offset));
+      offset += bytes;
+      table += fmt::format("{:>8}  scratch of `{}` for reductions across warps\n", bytes, role.getName().str());
+    }
+    if (!role.isWarpgroup())
+      continue;
+    if (barrierId > namedBarriers) {
+      context.report(DiagnosticKind::RoleGeometry, role,
+                     fmt::format("`{}` is warpgroup role number {}; a CTA has {} named barriers", role.getName().str(),
+                                 barrierId, namedBarriers));
+      return false;
+    }
+    role->setAttr("barrier_id", builder.getI64IntegerAttr(barrierId++));
+  }
+  int64_t first = offset;
+  for (auto barrier : body.getOps<BarrierOp>()) {
+    barrier.setByteOffset(offset);
+    barrier->setAttr("arrivals", builder.getI64IntegerAttr(arrivalsOf(barrier, kernel)));
+    offset += 8 * barrier.getType().getSlots();
+  }
+  if (offset > first)
+    table += fmt::format("{:>8}  barriers\n", offset - first);
+  kernel->setAttr("shared_bytes", builder.getI64IntegerAttr(offset));
+  int64_t resident = kernel.getResident(), capacity = smBytes / resident - reservedBytes;
+  if (offset > capacity) {
+    context
+        .report(DiagnosticKind::SharedCapacity, kernel,
+                fmt::format("{} bytes of shared memory exceed {}{}", offset, capacity,
+                            resident > 1 ? fmt::format(" (1/{} of an SM)", resident) : ""))
+        .note("who uses what, in bytes:\n" + table);
+    return false;
+  }
+  return true;
+}
+
+} // namespace flashqla::passes
