@@ -277,21 +277,20 @@ std::optional<Scalar> KernelLowering::evaluateBuiltin(const Expr &expr,
   ScalarType type = integers && !onlyFloat ? ScalarType::I64 : ScalarType::F32;
   if (info.builtin == Builtin::CeilDiv)
     return emitCeilDiv(expr, arguments[0], arguments[1]);
-  SmallVector<Value> values;
-  for (Scalar &argument : arguments)
-    values.push_back(materialize(convert(argument, type, expr.range), expr.range));
   result.type = type;
   if (info.arguments == 1) {
-    result.base = type == ScalarType::I64
-                      ? Value(math::AbsIOp::create(builder, location, values[0]))
-                      : emitFunction(info.builtin, values[0], location);
+    Value value = materialize(convert(arguments[0], type, expr.range), expr.range);
+    result.base = type == ScalarType::I64 ? Value(math::AbsIOp::create(builder, location, value))
+                                          : emitFunction(info.builtin, value, location);
     result.bounds = boundsOf(info.builtin, arguments[0].bounds, {});
     return result;
   }
-  result.base = values[0];
-  for (Value next : ArrayRef<Value>(values).drop_front())
-    result.base = emitExtreme(builder, location, info.builtin == Builtin::Max,
-                              type == ScalarType::I64, result.base, next);
+  for (const Scalar &argument : arguments) {
+    Value next = materialize(convert(argument, type, expr.range), expr.range);
+    result.base = result.base ? emitExtreme(builder, location, info.builtin == Builtin::Max,
+                                            type == ScalarType::I64, result.base, next)
+                              : next;
+  }
   if (type == ScalarType::I64) {
     result.bounds = arguments[0].bounds;
     for (const Scalar &argument : ArrayRef<Scalar>(arguments).drop_front())
