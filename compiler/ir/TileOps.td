@@ -31,7 +31,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     each: `name`, `kind` ("tensor" or "scalar"), `type` (element type), and for tensors `access` ("in", "out",
     "inout"), `shape` (a dimension expression as text for each extent, in the syntax of the runtime's manifest) and
     `layout` ("packed", "strided", "strided16"). `grid` lists axes as {`name`, `extent`}. `where` lists launch checks
-    as {`condition` (text of a dimension expression), `source` (as written), `message` (the clause's comment, if any)}. `resident` is the promised number of CTAs per SM. `warpgroup_regs` is the
+    as {`condition` (text of a dimension expression), `source` (as written), `message` (the clause's comment, if it
+    has one)}. `resident` is the promised number of CTAs per SM. `warpgroup_regs` is the
     register budget of each warpgroup in order.
 
     ```mlir
