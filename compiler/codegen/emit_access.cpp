@@ -122,7 +122,7 @@ std::string KernelEmitter::argumentLayout(ArgumentOp argument) {
 }
 
 std::string KernelEmitter::globalOffset(ArgumentOp argument, ArrayRef<std::string> indices) {
-  std::string name = argument.getName().str(), text;
+  std::string name = names[argument.getResult()], text;
   bool strided = argumentLayout(argument) != "packed";
   auto group = [](const std::string &index) {
     return index.find_first_of(" ?") == std::string::npos ? index : "(" + index + ")";
@@ -145,7 +145,7 @@ std::string KernelEmitter::globalOffset(ArgumentOp argument, ArrayRef<std::strin
 }
 
 std::string KernelEmitter::globalElement(ArgumentOp argument, ArrayRef<std::string> indices) {
-  return fmt::format("{}[{}]", argument.getName().str(), globalOffset(argument, indices));
+  return fmt::format("{}[{}]", names[argument.getResult()], globalOffset(argument, indices));
 }
 
 std::string KernelEmitter::loadShared(Type element, const std::string &address) {

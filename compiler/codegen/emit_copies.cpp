@@ -231,7 +231,7 @@ void KernelEmitter::emitAsyncPiece(CopyOp copy, const CopyBounds &bounds, ArrayR
     valid = fmt::format("{} ? {} : 0", bounds.outer, valid);
   out.line("const u32 valid = {};", valid);
   out.line("cp_async<{}>({}, valid ? {} + ({}) : {}, valid);", piece * bytes, sharedAddress(copy.getTarget(), indices),
-           argument.getName().str(), globalOffset(argument, bounds.indices), argument.getName().str());
+           names[argument.getResult()], globalOffset(argument, bounds.indices), names[argument.getResult()]);
 }
 
 void KernelEmitter::emitPieceLoad(CopyOp copy, const CopyBounds &bounds, ArrayRef<std::string> sharedIndices,
@@ -260,7 +260,7 @@ void KernelEmitter::emitPieceLoad(CopyOp copy, const CopyBounds &bounds, ArrayRe
   auto argument = cast<ArgumentOp>(declaration(source));
   std::string offset = freshName("offset");
   out.line("const i64 {} = {};", offset, globalOffset(argument, bounds.indices));
-  std::string name = argument.getName().str();
+  std::string name = names[argument.getResult()];
   std::string whole = bounds.outer;
   if (!bounds.last.empty())
     whole += fmt::format("{}{} + {} <= {}", whole.empty() ? "" : " && ", bounds.indices.back(), piece, bounds.last);
@@ -295,7 +295,7 @@ void KernelEmitter::emitPieceStore(CopyOp copy, const CopyBounds &bounds, int64_
   Value target = copy.getTarget();
   Type element = elementType(target);
   auto argument = cast<ArgumentOp>(declaration(target));
-  std::string name = argument.getName().str(), offset = freshName("offset");
+  std::string name = names[argument.getResult()], offset = freshName("offset");
   out.line("const i64 {} = {};", offset, globalOffset(argument, bounds.indices));
   std::string whole = bounds.outer;
   if (!bounds.last.empty())

@@ -32,7 +32,7 @@ std::optional<EmittedKernel> KernelEmitter::emit() {
                            "bool", "double", "char", "short", "long", "auto", "do", "while", "else", "return", "switch",
                            "case", "new", "delete", "this", "class", "struct", "union", "enum", "const", "static",
                            "template", "typename", "operator", "and", "or", "not", "xor", "signed", "unsigned", "void",
-                           "default", "break", "continue", "goto", "using", "namespace", "public", "private", "max",
+                           "default", "break", "mbarrier", "continue", "goto", "using", "namespace", "public", "private", "max",
                            "min", "abs", "exp", "log", "sqrt", "printf", "asm", "u8", "u16", "u32", "u64", "i64"})
     taken.insert(name);
   emitSignature();
@@ -111,8 +111,7 @@ void KernelEmitter::emitSignature() {
     if (auto found = tensors.find(name); found != tensors.end() && needsPointer(found->second)) {
       ArgumentOp argument = found->second;
       bool constant = argument.getAccess() == tile::Access::In;
-      taken.insert(name);
-      names[argument.getResult()] = name;
+      name = names[argument.getResult()] = freshName(name);
       add(CudaParam::Kind::Pointer, number, 0,
           fmt::format("{}{} *{}{}", constant ? "const " : "", cudaElement(argument.getType().getElementType()),
                       constant ? "__restrict__ " : "", name));
@@ -123,14 +122,14 @@ void KernelEmitter::emitSignature() {
       auto type = dictionary.getAs<TypeAttr>("type").getValue();
       std::string cpp = type.isF32() ? "float" : type.isInteger(1) ? "bool" : type.isInteger(64) ? "i64"
                         : type.isInteger(32) ? "int" : "u16";
-      taken.insert(name);
+      name = scalarNames[name] = freshName(name);
       add(CudaParam::Kind::Scalar, number, 0, fmt::format("const {} {}", cpp, name));
     }
   }
   for (auto [index, name] : llvm::enumerate(kernel.getDims()))
     if (std::string text = cast<StringAttr>(name).getValue().str(); dims.count(text)) {
-      taken.insert(text);
-      add(CudaParam::Kind::Dim, static_cast<int>(index), 0, fmt::format("const i64 {}_dim", text));
+      scalarNames[text] = freshName(text);
+      add(CudaParam::Kind::Dim, static_cast<int>(index), 0, fmt::format("const i64 {}_dim", scalarNames[text]));
     }
   bool asserts = false;
   kernel.walk([&](AssertOp) { asserts = true; });
@@ -143,7 +142,26 @@ void KernelEmitter::emitSignature() {
     out.line("    {}{}", parameters[i], i + 1 < parameters.size() ? "," : "");
   out.open(")");
   for (const std::string &dim : dims)
-    out.line("const int {} = (int){}_dim;", dim, dim);
+    out.line("const int {} = (int){}_dim;", scalarNames[dim], scalarNames[dim]);
+}
+
+/// A dimension expression of the manifest as C++: its names are those of the kernel's parameters.
+std::string KernelEmitter::expressionText(const std::string &text) {
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && (isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+      ++end;
+    if (end == i) {
+      result += text[i++];
+      continue;
+    }
+    std::string word = text.substr(i, end - i);
+    auto found = scalarNames.find(word);
+    result += found == scalarNames.end() ? word : found->second;
+    i = end;
+  }
+  return result;
 }
 
 void KernelEmitter::emitAxes() {
@@ -158,18 +176,20 @@ void KernelEmitter::emitAxes() {
     std::string extentName;
     if (!last) {
       extentName = freshName(name + "_extent");
-      out.line("const int {} = (int)({});", extentName, extent);
+      out.line("const int {} = (int)({});", extentName, expressionText(extent));
     }
     std::string index = last ? rest : fmt::format("{} % {}", rest, extentName);
-    if (used.count(name))
-      out.line("const int {} = {};", freshName(name), index);
+    if (used.count(name)) {
+      scalarNames[name] = freshName(name);
+      out.line("const int {} = {};", scalarNames[name], index);
+    }
     if (!last) {
       std::string next = freshName("block");
       out.line("const int {} = {} / {};", next, rest, extentName);
       rest = next;
     }
   }
-  kernel.walk([&](AxisOp axis) { names[axis.getResult()] = axis.getName().str(); });
+  kernel.walk([&](AxisOp axis) { names[axis.getResult()] = scalarNames[axis.getName().str()]; });
 }
 
 void KernelEmitter::emitPrologue() {
@@ -188,9 +208,9 @@ void KernelEmitter::emitPrologue() {
     std::string name = names[op.getResult()] = freshName(op.getName().str());
     out.line("constexpr u32 {}_at = {};", name, *op.getByteOffset());
   }
-  kernel.walk([&](DimOp dim) { names[dim.getResult()] = dim.getName().str(); });
+  kernel.walk([&](DimOp dim) { names[dim.getResult()] = scalarNames[dim.getName().str()]; });
   kernel.walk([&](ScalarOp value) {
-    std::string name = value.getName().str();
+    std::string name = scalarNames[value.getName().str()];
     Type type = value.getResult().getType();
     names[value.getResult()] = type.isBF16() ? "from_bf16(" + name + ")" : type.isF16() ? "from_f16(" + name + ")" : name;
   });

@@ -112,8 +112,8 @@ void KernelEmitter::emitMapLoad(LoadOp load, const PointLayout &chosen) {
                   : fmt::format("{}[{}]", fragName(source), index);
     // A point makes its reads before its writes: where the map also writes the fragment, the old value is kept.
     bool written = false;
-    load->getParentOfType<MapOp>().walk(
-        [&](StoreOp store) { written |= declaration(store.getTarget()) == declaration(source); });
+    if (auto map = load->getParentOfType<MapOp>())
+      map.walk([&](StoreOp store) { written |= declaration(store.getTarget()) == declaration(source); });
     if (!written) {
       names[value] = text;
       return;

@@ -246,7 +246,7 @@ void KernelEmitter::emitScalar(Operation &op) {
   if (value.use_empty() || isInlined(op))
     return;
   std::string text = operation(op).text, type = cppType(value);
-  out.line("const {} {} = {};", type, nameValue(value, "t"), text);
+  out.line("const {} {} = {};", type, nameValue(value, "v"), text);
 }
 
 } // namespace flashqla::codegen

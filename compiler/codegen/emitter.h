@@ -87,6 +87,7 @@ private:
   void emitSignature();
   void emitPrologue();
   void emitAxes();
+  std::string expressionText(const std::string &text);
   void emitRoles();
   void emitRole(tile::RoleOp role);
   void emitBlock(mlir::Block &block);
@@ -218,6 +219,7 @@ private:
 
   llvm::DenseMap<mlir::Value, std::string> names;
   std::set<std::string> taken;
+  std::map<std::string, std::string> scalarNames; ///< C++ names of dims, axes and scalar arguments
   tile::RoleOp role; ///< the role being printed; null in the prologue
   bool genericSinceSync = false;
 

@@ -86,8 +86,10 @@ bool lowerProducts(KernelOp kernel, Context &) {
       for (Operation *frag : flight.retiredBy(await))
         retired.push_back(frag->getResult(0));
       OpBuilder builder(await);
-      if (!retired.empty()) // otherwise nothing is in flight here
-        WaitGroupOp::create(builder, await.getLoc(), builder.getI64IntegerAttr(flight.keptBy(await)), retired);
+      int64_t keep = flight.keptBy(await);
+      bool waits = llvm::any_of(flight.before(await), [&](auto &entry) { return entry.second >= keep; });
+      if (waits) // otherwise nothing is in flight that it could wait for
+        WaitGroupOp::create(builder, await.getLoc(), builder.getI64IntegerAttr(keep), retired);
     }
     for (AwaitOp await : awaits)
       await.erase();

@@ -1,0 +1,324 @@
+#include "compiler/driver/compile.h"
+
+#include "compiler/codegen/emit_manifest.h"
+#include "compiler/driver/build_id.h"
+#include "compiler/passes/pipeline.h"
+#include "compiler/passes/show.h"
+#include "compiler/syntax/dump.h"
+#include "compiler/syntax/format.h"
+#include "compiler/syntax/lexer.h"
+#include "compiler/syntax/parser.h"
+#include "runtime/cache.h"
+#include "runtime/files.h"
+#include "runtime/hash.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace flashqla::driver {
+namespace {
+
+constexpr std::array<std::string_view, 10> stageNames = {"tokens", "ast", "tile", "layouts", "schedule",
+                                                         "lowered", "cuda", "ptx", "cubin", "manifest"};
+
+std::string printed(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text + "\n";
+}
+
+/// Advisories that mean a kernel runs slower than what was written (the `.tile` author can do something about it).
+bool isSlow(const codegen::Advisory &advisory) {
+  static constexpr std::array<std::string_view, 10> codes = {"C7508", "C7510", "C7511", "C7512", "C7513",
+                                                             "C7514", "C7517", "C7519", "C7520", ""};
+  return std::find(codes.begin(), codes.end(), advisory.code) != codes.end();
+}
+
+std::vector<const ast::Kernel *> kernelsOf(const ast::Module &module) {
+  std::vector<const ast::Kernel *> kernels;
+  for (const ast::TopLevel &item : module.items)
+    if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
+      kernels.push_back(kernel);
+  return kernels;
+}
+
+} // namespace
+
+std::string_view stageName(Stage stage) { return stageNames[static_cast<size_t>(stage)]; }
+
+std::optional<Stage> stageNamed(std::string_view name) {
+  auto found = std::find(stageNames.begin(), stageNames.end(), name);
+  if (found == stageNames.end())
+    return std::nullopt;
+  return static_cast<Stage>(found - stageNames.begin());
+}
+
+struct Session::State {
+  explicit State(const Environment &environment) : environment(environment) {}
+
+  Environment environment;
+  std::vector<std::unique_ptr<SourceFile>> files;
+  SourceFiles byName;
+  Diagnostics diags;
+  std::unique_ptr<mlir::MLIRContext> context;
+
+  const SourceFile &add(const std::string &name, std::string text) {
+    files.push_back(std::make_unique<SourceFile>(name, std::move(text)));
+    byName.add(*files.back());
+    return *files.back();
+  }
+  mlir::MLIRContext &mlir() {
+    if (!context) {
+      // Kernels are small and several sessions run side by side: threads of one context would only get in the way.
+      context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+      frontend::loadDialects(*context);
+    }
+    return *context;
+  }
+};
+
+namespace {
+
+/// One compile, stage by stage. Each step returns whether to go on.
+class Compile {
+public:
+  Compile(Session::State &state, const CompileRequest &request) : state(state), request(request) {}
+  CompileResult run();
+
+private:
+  bool readSource();
+  bool parseSource();
+  bool chooseKernel();
+  bool lookUp();
+  bool lower();
+  bool emit();
+  bool assemble();
+  void finish();
+
+  bool reached(Stage stage, const std::string &text) {
+    if (request.onStage)
+      request.onStage(stage, text);
+    return stage != request.last;
+  }
+  bool fail(Error error) {
+    result.error = std::move(error);
+    return false;
+  }
+  CacheKey key(const codegen::Nvrtc &nvrtc) const;
+  bool reportLog();
+
+  Session::State &state;
+  const CompileRequest &request;
+  CompileResult result;
+  const SourceFile *file = nullptr;
+  ast::Module module;
+  std::string kernelName;
+  std::optional<codegen::Nvrtc> nvrtc;
+  mlir::OwningOpRef<mlir::ModuleOp> ir;
+  tile::KernelOp kernel;
+  std::optional<codegen::EmittedKernel> emitted;
+  codegen::CompiledCuda compiled;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+double millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool Compile::readSource() {
+  std::string text = request.source;
+  if (text.empty()) {
+    Expected<std::string> contents = readFile(request.file);
+    if (!contents)
+      return fail(contents.error());
+    text = std::move(*contents);
+  }
+  file = &state.add(request.file, std::move(text));
+  return true;
+}
+
+bool Compile::parseSource() {
+  if (request.onStage && !reached(Stage::Tokens, dumpTokens(*file, state.diags)))
+    return false;
+  module = parse(*file, state.diags);
+  if (state.diags.hasErrors())
+    return false;
+  return !request.onStage || reached(Stage::Ast, dumpAst(module));
+}
+
+bool Compile::chooseKernel() {
+  std::string all;
+  std::vector<const ast::Kernel *> kernels = kernelsOf(module);
+  for (const ast::Kernel *candidate : kernels)
+    all += (all.empty() ? "`" : ", `") + candidate->name.text + "`";
+  kernelName = request.kernel;
+  if (kernelName.empty() && kernels.size() == 1)
+    kernelName = kernels.front()->name.text;
+  if (kernels.empty())
+    return fail({"kernel-missing", fmt::format("{} has no kernel", request.file), {}});
+  if (kernelName.empty())
+    return fail({"kernel-missing",
+                 fmt::format("{} has {} kernels: name one of {}", request.file, kernels.size(), all), {}});
+  if (!frontend::findKernel(module, kernelName))
+    return fail({"kernel-missing", fmt::format("{} has no kernel `{}`; it has {}", request.file, kernelName, all), {}});
+  return true;
+}
+
+CacheKey Compile::key(const codegen::Nvrtc &nvrtc) const {
+  CacheKey key;
+  key.kernel = kernelName;
+  key.arch = request.arch;
+  for (const auto &[name, value] : request.bindings)
+    key.params.push_back({name, frontend::constantText(value)});
+  key.tools = {{"compiler", buildId()}, {"nvrtc", nvrtc.version()}, {"slow", request.allowSlow ? "allowed" : "refused"}};
+  for (const std::string &flag : codegen::Nvrtc::flags())
+    key.tools.push_back({"flag", flag});
+  key.source = format(module);
+  return key;
+}
+
+bool Compile::lookUp() {
+  if (request.last < Stage::Ptx)
+    return true;
+  Expected<codegen::Nvrtc> opened = codegen::Nvrtc::open(state.environment.libnvrtc);
+  if (!opened)
+    return fail(opened.error());
+  nvrtc = *opened;
+  bool use = request.useCache && !request.onStage && request.last == Stage::Manifest && !state.environment.alwaysCompile;
+  if (!use)
+    return true;
+  Cache::Lookup found = Cache(state.environment.cacheDir).load(key(*nvrtc));
+  if (!found.bundle)
+    return true;
+  result.bundle = std::move(found.bundle);
+  result.cached = true;
+  return false;
+}
+
+bool Compile::lower() {
+  ir = frontend::instantiate(module, kernelName, request.bindings, state.mlir(), state.diags);
+  if (!ir)
+    return false;
+  if (request.onStage && !reached(Stage::Tile, printed(*ir)))
+    return false;
+  kernel = *ir->getOps<tile::KernelOp>().begin();
+  passes::Context context{state.byName, state.diags};
+  if (!passes::checkAndPlan(kernel, context))
+    return false;
+  if (request.onStage && !reached(Stage::Layouts, passes::showLayouts(kernel)))
+    return false;
+  if (!passes::lowerKernel(kernel, context))
+    return false;
+  if (request.onStage && !reached(Stage::Schedule, passes::showSchedule(kernel, state.byName)))
+    return false;
+  return !request.onStage || reached(Stage::Lowered, printed(*ir));
+}
+
+bool Compile::emit() {
+  emitted = codegen::emitKernel(kernel, state.byName, state.diags);
+  if (!emitted)
+    return false;
+  return !request.onStage || reached(Stage::Cuda, emitted->text);
+}
+
+/// Turns the assembler's log into diagnostics. What makes the kernel slow is an error unless it was allowed.
+bool Compile::reportLog() {
+  auto at = [&](int line) -> SourceRange {
+    if (line <= 0 || line > static_cast<int>(file->lineCount()))
+      return frontend::findKernel(module, kernelName)->name.range;
+    std::string_view text = file->line(line);
+    size_t first = std::min(text.find_first_not_of(" \t"), text.size());
+    uint32_t begin = file->lineBegin(line);
+    return {file, begin + static_cast<uint32_t>(first), begin + static_cast<uint32_t>(text.size())};
+  };
+  for (const codegen::CudaError &error : compiled.errors)
+    state.diags.error(DiagnosticKind::CudaError, at(error.file == file->name() ? error.line : 0),
+                      fmt::format("the emitted CUDA text does not compile: {}", error.text))
+        .note("this is a fault of flashqlac, not of the kernel");
+  auto slow = [&](DiagnosticKind kind, SourceRange range, std::string text) {
+    if (request.allowSlow)
+      state.diags.warning(kind, range, std::move(text));
+    else
+      state.diags.error(kind, range, std::move(text)).note("`--allow-slow` compiles it all the same");
+  };
+  for (const codegen::Advisory &advisory : compiled.advisories)
+    if (isSlow(advisory))
+      slow(DiagnosticKind::AssemblerSlow, at(advisory.line), advisory.text);
+  if (compiled.spillStoreBytes || compiled.spillLoadBytes)
+    slow(DiagnosticKind::RegisterSpill, frontend::findKernel(module, kernelName)->name.range,
+         fmt::format("`{}` spills registers to memory: {} bytes stored, {} bytes loaded", kernelName,
+                     compiled.spillStoreBytes, compiled.spillLoadBytes));
+  return !state.diags.hasErrors();
+}
+
+bool Compile::assemble() {
+  Expected<codegen::CompiledCuda> done = nvrtc->compile(emitted->text, kernelName + ".cu", request.arch);
+  if (!done)
+    return fail(done.error());
+  compiled = std::move(*done);
+  if (!reportLog())
+    return false;
+  if (request.onStage && !reached(Stage::Ptx, compiled.ptx))
+    return false;
+  return !request.onStage || reached(Stage::Cubin, compiled.cubin);
+}
+
+void Compile::finish() {
+  Manifest manifest = codegen::makeManifest(kernel, *emitted, compiled, request.file, request.arch);
+  manifest.compiler = std::string("flashqla ") + FLASHQLA_VERSION;
+  manifest.compileMs = millisecondsSince(start);
+  Bundle bundle;
+  bundle.manifest = writeManifest(manifest);
+  bundle.cubin = compiled.cubin;
+  bundle.cuda = emitted->text;
+  bundle.source = std::string(file->text());
+  bundle.log = compiled.log;
+  if (request.onStage)
+    reached(Stage::Manifest, bundle.manifest);
+  else if (request.useCache)
+    (void)Cache(state.environment.cacheDir).store(key(*nvrtc), bundle); // without a cache the compile still stands
+  result.bundle = std::move(bundle);
+}
+
+CompileResult Compile::run() {
+  if (readSource() && parseSource() && chooseKernel() && lookUp() && lower() && emit() && assemble())
+    finish();
+  result.milliseconds = millisecondsSince(start);
+  return std::move(result);
+}
+
+} // namespace
+
+Session::Session(const Environment &environment) : state(std::make_unique<State>(environment)) {}
+Session::~Session() = default;
+
+CompileResult Session::compile(const CompileRequest &request) { return Compile(*state, request).run(); }
+
+const Diagnostics &Session::diagnostics() const { return state->diags; }
+
+bool Session::check(const std::string &name, const std::string &source) {
+  size_t before = state->diags.errorCount();
+  const SourceFile &file = state->add(name, source);
+  ast::Module module = parse(file, state->diags);
+  if (state->diags.errorCount() != before || !frontend::checkModule(module, state->mlir(), state->diags))
+    return false;
+  passes::Context context{state->byName, state->diags};
+  for (const ast::Kernel *kernel : kernelsOf(module)) {
+    std::vector<frontend::Bindings> instances;
+    for (const frontend::CheckCase &test : frontend::checkCases(module, kernel->name.text, state->diags))
+      if (std::find(instances.begin(), instances.end(), test.bindings) == instances.end())
+        instances.push_back(test.bindings);
+    for (const frontend::Bindings &bindings : instances) {
+      auto ir = frontend::instantiate(module, kernel->name.text, bindings, state->mlir(), state->diags);
+      if (ir && passes::checkAndPlan(*ir->getOps<tile::KernelOp>().begin(), context))
+        passes::lowerKernel(*ir->getOps<tile::KernelOp>().begin(), context);
+    }
+  }
+  return state->diags.errorCount() == before;
+}
+
+} // namespace flashqla::driver
