@@ -88,6 +88,7 @@ class Compile {
 public:
   Compile(Session::State &state, const CompileRequest &request) : state(state), request(request) {}
   CompileResult run();
+  Expected<std::optional<CacheKey>> findKey();
 
 private:
   bool readSource();
@@ -284,6 +285,18 @@ void Compile::finish() {
   result.bundle = std::move(bundle);
 }
 
+Expected<std::optional<CacheKey>> Compile::findKey() {
+  if (!readSource() || !parseSource() || !chooseKernel()) {
+    if (result.error)
+      return *result.error;
+    return std::optional<CacheKey>();
+  }
+  Expected<codegen::Nvrtc> opened = codegen::Nvrtc::open(state.environment.libnvrtc);
+  if (!opened)
+    return opened.error();
+  return std::optional(key(*opened));
+}
+
 CompileResult Compile::run() {
   if (readSource() && parseSource() && chooseKernel() && lookUp() && lower() && emit() && assemble())
     finish();
@@ -297,6 +310,10 @@ Session::Session(const Environment &environment) : state(std::make_unique<State>
 Session::~Session() = default;
 
 CompileResult Session::compile(const CompileRequest &request) { return Compile(*state, request).run(); }
+
+Expected<std::optional<CacheKey>> Session::cacheKey(const CompileRequest &request) {
+  return Compile(*state, request).findKey();
+}
 
 const Diagnostics &Session::diagnostics() const { return state->diags; }
 

@@ -13,6 +13,7 @@
 #include "flashqla/bundle.h"
 #include "flashqla/environment.h"
 #include "flashqla/error.h"
+#include "runtime/cache.h"
 
 #include <functional>
 #include <map>
@@ -68,6 +69,9 @@ public:
   ~Session();
 
   CompileResult compile(const CompileRequest &request);
+  /// What the cache would hold this request's bundle under; nothing where the text has mistakes, which are reported.
+  /// Errors: those of `compile`.
+  Expected<std::optional<CacheKey>> cacheKey(const CompileRequest &request);
   /// Parses, type-checks every kernel at its `check` cases, and runs the static rules. False after errors.
   bool check(const std::string &file, const std::string &source);
 
