@@ -195,14 +195,28 @@ int64_t KernelEmitter::firstRegister(Value fragment) {
 
 std::string KernelEmitter::fragName(Value fragment) { return names[declaration(fragment)->getResult(0)]; }
 
+/// Index of an element in each dimension of its declaration, as text. Values keep their names: `t + r`, not what t was
+/// computed from.
+std::vector<std::string> KernelEmitter::elementIndices(Value addressable, ValueRange indices) {
+  std::vector<std::string> text;
+  for (Value index : indices)
+    text.push_back(scalar(index).text);
+  while (auto view = addressable.getDefiningOp<ViewOp>()) {
+    std::vector<std::string> outer;
+    size_t next = 0;
+    for (auto [offset, size] : llvm::zip_equal(view.getOffsets(), view.getSizes())) {
+      std::string start = scalar(offset).in(Code::add), inner = size != 0 ? text[next++] : "0";
+      outer.push_back(inner == "0" ? start : start == "0" ? inner : fmt::format("{} + {}", start, inner));
+    }
+    text = std::move(outer);
+    addressable = view.getBase();
+  }
+  return text;
+}
+
 void KernelEmitter::emitUniformLoad(LoadOp load) {
   Value source = load.getSource();
-  std::vector<Affine> indices;
-  for (Value index : load.getIndices())
-    indices.push_back(affineOf(index));
-  std::vector<std::string> text;
-  for (const Affine &index : baseIndices(source, indices))
-    text.push_back(affineText(index, [&](Value value) { return scalar(value).in(Code::multiply + 1); }));
+  std::vector<std::string> text = elementIndices(source, load.getIndices());
   Type element = elementType(source);
   std::string value;
   if (space(source) == Space::Global)

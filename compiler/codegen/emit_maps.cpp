@@ -82,16 +82,6 @@ void KernelEmitter::nameCoordinates(Block &body, const PointLayout &chosen) {
   }
 }
 
-std::vector<std::string> KernelEmitter::elementIndices(Value addressable, ValueRange indices) {
-  std::vector<Affine> affine;
-  for (Value index : indices)
-    affine.push_back(affineOf(index));
-  std::vector<std::string> text;
-  for (const Affine &index : baseIndices(addressable, affine))
-    text.push_back(affineText(index, [&](Value value) { return scalar(value).in(Code::multiply + 1); }));
-  return text;
-}
-
 void KernelEmitter::emitMapLoad(LoadOp load, const PointLayout &chosen) {
   Value source = load.getSource(), value = load.getResult();
   Type element = elementType(source);

@@ -133,6 +133,7 @@ private:
   std::string slotAddress(mlir::Value addressable);
   /// Index of a view in the dimensions of its declaration.
   std::vector<Affine> baseIndices(mlir::Value addressable, llvm::ArrayRef<Affine> indices);
+  std::vector<std::string> elementIndices(mlir::Value addressable, mlir::ValueRange indices);
   std::string affineText(const Affine &affine, const std::function<std::string(mlir::Value)> &term);
   /// Byte address of an element of a shared tile.
   std::string sharedAddress(mlir::Value addressable, llvm::ArrayRef<std::string> baseIndices);
@@ -173,7 +174,6 @@ private:
   void nameCoordinates(mlir::Block &body, const PointLayout &points);
   void emitMapLoad(tile::LoadOp load, const PointLayout &points);
   void emitMapStore(tile::StoreOp store, const PointLayout &points);
-  std::vector<std::string> elementIndices(mlir::Value addressable, mlir::ValueRange indices);
 
   // ---- emit_blocks.cpp
   void planPreloads(tile::MapOp map, const PointLayout &points);

@@ -71,7 +71,8 @@ void ReduceOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRan
     return;
   // A count over at most 2^31 terms of 0 or 1 is the everyday case; anything else is not narrowed.
   auto yielded = cast<YieldOp>(getBody().front().getTerminator()).getValue();
-  bool counts = false;
+  auto extend = yielded.getDefiningOp<arith::ExtUIOp>();
+  bool counts = extend && extend.getIn().getType().isInteger(1);
   if (auto select = yielded.getDefiningOp<arith::SelectOp>())
     counts = matchPattern(select.getTrueValue(), m_One()) && matchPattern(select.getFalseValue(), m_Zero());
   if (getKind() == ReduceKind::Sum && counts && highest - lowest <= int32Highest && highest >= lowest)
