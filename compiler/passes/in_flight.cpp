@@ -6,8 +6,8 @@ using namespace flashqla::tile;
 namespace flashqla::passes {
 namespace {
 
-// Instances and distances beyond these are not told apart; 15 groups are more than any kernel keeps in flight.
-constexpr int maxLag = 8, maxDistance = 64;
+// Distances beyond this are not told apart; 15 groups are more than any kernel keeps in flight.
+constexpr int maxDistance = 64;
 
 InFlight::State join(InFlight::State a, const InFlight::State &b) {
   for (auto [instance, distance] : b) {
@@ -24,7 +24,7 @@ bool targets(Operation *product, Value fragment) {
 
 } // namespace
 
-InFlight::InFlight(RoleOp role) { walk(role.getBody().front(), {}); }
+InFlight::InFlight(RoleOp role) { end = walk(role.getBody().front(), {}); }
 
 const InFlight::State &InFlight::before(Operation *op) const {
   static const State nothing;

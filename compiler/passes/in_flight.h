@@ -31,8 +31,13 @@ public:
   /// Instance → groups committed after it.
   using State = std::map<ProductInstance, int>;
 
+  /// Instances older than this are not told apart.
+  static constexpr int maxLag = 8;
+
   explicit InFlight(tile::RoleOp role);
   const State &before(mlir::Operation *op) const;
+  /// What may be in flight when the role ends.
+  const State &atEnd() const { return end; }
   /// How many groups an await leaves in flight: the count of its instruction.
   int64_t keptBy(tile::AwaitOp await) const;
   /// Fragments none of whose products is in flight after the await, and some of whose were before it.
@@ -44,6 +49,7 @@ private:
   void record(mlir::Operation *op, const State &state);
 
   std::map<mlir::Operation *, State> states;
+  State end;
 };
 
 } // namespace flashqla::passes

@@ -3,6 +3,11 @@
 /// Each pass is a function on one kernel. A pass that finds a mistake of the author reports it and returns false; what
 /// it leaves behind is then not to be used. `pipeline.h` has the order.
 ///
+///   check_barriers.cpp   arrivals: attached copies, order, conditions
+///   check_sync.cpp       accesses inside a role that need `sync`, `await` or `wait` between them
+///   check_async.cpp      products and stores in flight: accumulators, operands, what is never awaited
+///   check_release.cpp    tiles handed back too early, tiles read without a wait
+///   check_structure.cpp  registers that are alive at once
 ///   assign_layouts.cpp   swizzles of shared tiles and layouts of fragments, from their uses
 ///   plan_shared.cpp      where tiles, barriers and scratch lie; the capacity
 ///   in_flight.cpp        which products may be in flight at each op
@@ -29,6 +34,12 @@ struct Context {
   }
 };
 
+bool checkBarriers(tile::KernelOp kernel, Context &context);
+bool checkSync(tile::KernelOp kernel, Context &context);
+bool checkAsync(tile::KernelOp kernel, Context &context);
+bool checkRelease(tile::KernelOp kernel, Context &context);
+/// After assign-layouts.
+bool checkStructure(tile::KernelOp kernel, Context &context);
 bool assignLayouts(tile::KernelOp kernel, Context &context);
 bool planShared(tile::KernelOp kernel, Context &context);
 bool insertFences(tile::KernelOp kernel, Context &context);
