@@ -17,8 +17,8 @@
 
 namespace flashqla::driver {
 
-/// The arguments of `flashqlac` that compile this request, quoted for a shell: "compile gemm.tile -k
-/// gemm_nt -D BM=128".
+/// The arguments of `flashqlac` that compile this request, quoted for a shell: "compile gemm.tile
+/// -k gemm_nt -D BM=128".
 std::string compileCommand(const CompileRequest &request);
 
 class Trace {

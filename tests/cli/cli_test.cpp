@@ -1,0 +1,248 @@
+// The command line, run in process in a folder of its own.
+//
+//   // RUN: check --diagnostics=json %s
+//
+// runs those arguments, %s being a file with the text of the golden file. What is compared is all
+// that it prints, results and messages together, and the exit status where it is not 0. There is
+// no GPU in these tests.
+#include "tests/cli/cli_harness.h"
+
+#include "flashqla/bundle.h"
+#include "runtime/files.h"
+#include "runtime/safetensors.h"
+#include "tests/file_test.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+using namespace flashqla;
+using namespace flashqla::testing;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *scaleKernel = R"(/// y = factor x
+kernel scale[N]<W = 1024>(
+    x: in  f32[N],
+    y: out f32[N],
+    factor: f32)
+  grid (p: ceildiv(N, W))
+  check (N = 1024), (N = 1500)
+{
+  warpgroup work regs 64 {
+    frag v: f32[W]
+    copy v <- x[p*W +: W]
+    v *= factor
+    copy y[p*W +: W] <- v
+  }
+}
+)";
+
+std::string contents(const std::string &path) {
+  const Expected<std::string> text = readFile(path);
+  EXPECT_TRUE(text) << path;
+  return text ? *text : "";
+}
+
+bool holds(const std::string &text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string golden(const fq_test::Input &input) {
+  TemporaryFolder folder;
+  fq_test::writeFile(input.name, input.text);
+  std::vector<std::string> args = input.args;
+  for (std::string &arg : args)
+    if (arg == "%s")
+      arg = input.name;
+  const CliResult result = runCli(args);
+  return result.all + (result.status ? fmt::format("exit status {}\n", result.status) : "");
+}
+
+/// For what only NVRTC can do.
+class CompileTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    fq_test::writeFile("scale.tile", scaleKernel);
+    const CliResult result = runCli({"compile", "scale.tile", "--emit=manifest"});
+    if (result.status == cli::Failed && holds(result.all, "[nvrtc-missing]"))
+      GTEST_SKIP() << result.all;
+    ASSERT_EQ(result.status, cli::Done) << result.all;
+  }
+
+  TemporaryFolder folder;
+};
+
+} // namespace
+
+TEST(Cli, help_names_every_verb_and_the_exit_codes) {
+  const CliResult help = runCli({"--help"});
+  EXPECT_EQ(help.status, cli::Done);
+  for (const char *word :
+       {"compile", "fmt", "check", "env", "explain", "cache", "run", "Exit status"})
+    EXPECT_TRUE(holds(help.out, word)) << word << "\n" << help.out;
+  EXPECT_TRUE(holds(runCli({"run", "gdn.forward", "--help"}).out, "--seqlens"));
+  EXPECT_TRUE(holds(runCli({"--version"}).out, "flashqlac "));
+}
+
+TEST(Cli, what_cannot_be_understood_is_a_usage_error) {
+  for (const std::vector<std::string> &args : std::vector<std::vector<std::string>>{
+           {},
+           {"complie", "x.tile"},
+           {"compile"},
+           {"compile", "x.tile", "--frob"},
+           {"check", "x.tile", "--diagnostics=xml"},
+           {"run"},
+           {"run", "x.tile"},
+           {"run", "gdn.forward", "--seed", "one"},
+           {"run", "gdn.forward", "--inputs", "x", "--heads-v", "4"},
+           {"cache", "gc", "--max-mb=-1"}}) {
+    const CliResult result = runCli(args);
+    EXPECT_EQ(result.status, cli::Usage) << fmt::format("{}", fmt::join(args, " ")) << result.all;
+    EXPECT_TRUE(holds(result.err, "[usage]")) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(Cli, every_stage_before_machine_code_prints) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  const std::pair<const char *, const char *> stages[] = {{"tokens", "kernel"},
+                                                          {"ast", "scale"},
+                                                          {"tile", "tile.kernel"},
+                                                          {"layouts", "v"},
+                                                          {"schedule", "work"},
+                                                          {"lowered", "tile.kernel"},
+                                                          {"cuda", "extern \"C\" __global__"}};
+  for (const auto &[stage, part] : stages) {
+    const CliResult result = runCli({"compile", "scale.tile", "--emit", stage});
+    EXPECT_EQ(result.status, cli::Done) << stage << result.all;
+    EXPECT_TRUE(holds(result.out, part)) << stage << "\n" << result.out;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(runCli({"compile", "scale.tile", "--emit", stage, "-o", "stage"}).out, "");
+    EXPECT_EQ(contents("stage"), result.out);
+  }
+}
+
+TEST(Cli, source_from_standard_input) {
+  const CliResult result = runCli({"compile", "-", "--emit=ast"}, scaleKernel);
+  EXPECT_EQ(result.status, cli::Done) << result.all;
+  EXPECT_TRUE(holds(result.out, "scale"));
+  EXPECT_EQ(runCli({"fmt", "-"}, "const  C=64").out, "const C = 64\n");
+}
+
+TEST(Cli, fmt_rewrites_only_what_changes) {
+  TemporaryFolder folder;
+  fs::create_directories("below/deeper");
+  fq_test::writeFile("below/a.tile", "const  C=64");
+  fq_test::writeFile("below/deeper/b.tile", "const C = 64\n");
+  EXPECT_EQ(runCli({"fmt", "--check", "below"}).all, "below/a.tile is not formatted\n");
+  EXPECT_EQ(runCli({"fmt", "below"}).all, "formatted below/a.tile\n");
+  EXPECT_EQ(contents("below/a.tile"), "const C = 64\n");
+  const CliResult again = runCli({"fmt", "--check", "below"});
+  EXPECT_EQ(again.all, "");
+  EXPECT_EQ(again.status, cli::Done);
+}
+
+TEST(Cli, a_cubin_does_not_go_to_a_terminal) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  CliSettings settings;
+  settings.terminal = true;
+  const CliResult result = runCli({"compile", "scale.tile", "--emit=cubin"}, "", settings);
+  EXPECT_EQ(result.status, cli::Usage);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Cli, env_says_what_to_do_about_what_is_missing) {
+  CliSettings settings;
+  settings.environment.libnvrtc = "/nowhere/libnvrtc.so";
+  const CliResult result = runCli({"env"}, "", settings);
+  EXPECT_EQ(result.status, cli::Done);
+  for (const char *part : {"flashqla ", "LLVM ", "nvidia-cuda-nvrtc", "needed to run kernels",
+                           "cache ", "FLASHQLA_CACHE_DIR"})
+    EXPECT_TRUE(holds(result.out, part)) << part << "\n" << result.out;
+}
+
+TEST(Cli, a_trace_without_nvrtc_ends_with_the_cuda_text) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  const CliResult result =
+      runCli({"compile", "scale.tile", "-D", "W=512", "--emit=cuda", "--trace", "dumps"});
+  ASSERT_EQ(result.status, cli::Done) << result.all;
+  const std::string first = "// flashqlac compile scale.tile -D W=512 ";
+  EXPECT_EQ(contents("dumps/00-source.tile"), first + "--trace dumps\n" + scaleKernel);
+  EXPECT_EQ(contents("dumps/07-cuda.cu"), first + "--emit=cuda\n" + result.out);
+  for (const char *name : {"01-tokens.txt", "02-ast.txt", "03-tile.mlir", "04-layouts.txt",
+                           "05-schedule.txt", "06-lowered.mlir"})
+    EXPECT_TRUE(contents(std::string("dumps/") + name).starts_with(first)) << name;
+  EXPECT_FALSE(fs::exists("dumps/08-ptx.ptx"));
+}
+
+TEST_F(CompileTest, outputs_by_the_name_of_the_file) {
+  EXPECT_TRUE(holds(runCli({"compile", "scale.tile"}).out, "scale for sm_90a: 128 threads, "));
+  ASSERT_EQ(runCli({"compile", "scale.tile", "-o", "scale.fqb"}).status, cli::Done);
+  const Expected<Bundle> bundle = Bundle::read("scale.fqb");
+  ASSERT_TRUE(bundle) << bundle.error().text();
+  ASSERT_EQ(runCli({"compile", "scale.tile", "-o", "scale.cubin"}).status, cli::Done);
+  EXPECT_EQ(contents("scale.cubin"), bundle->cubin);
+  EXPECT_TRUE(bundle->cubin.starts_with("\x7f"
+                                        "ELF"));
+  ASSERT_EQ(runCli({"compile", "scale.tile", "-o", "scale.cu"}).status, cli::Done);
+  EXPECT_EQ(contents("scale.cu"), bundle->cuda);
+  fs::create_directory("bundles");
+  ASSERT_EQ(runCli({"compile", "scale.tile", "-D", "W=512", "-o", "bundles"}).status, cli::Done);
+  EXPECT_TRUE(fs::exists("bundles/scale.W512.fqb"));
+}
+
+TEST_F(CompileTest, a_trace_has_every_stage) {
+  ASSERT_EQ(runCli({"compile", "scale.tile", "--trace", "dumps"}).status, cli::Done);
+  const std::string first = "// flashqlac compile scale.tile --emit=";
+  EXPECT_TRUE(contents("dumps/08-ptx.ptx").starts_with(first + "ptx\n"));
+  EXPECT_EQ(contents("dumps/09-cubin.txt"), first + "cubin -o FILE\n");
+  EXPECT_TRUE(contents("dumps/09-cubin.cubin")
+                  .starts_with("\x7f"
+                               "ELF"));
+  EXPECT_TRUE(contents("dumps/10-manifest.jsonc").starts_with(first + "manifest\n{"));
+}
+
+TEST_F(CompileTest, the_cache_is_filled_listed_explained_and_emptied) {
+  CliSettings settings;
+  settings.environment.cacheDir = "kernels";
+  EXPECT_TRUE(holds(runCli({"cache", "why", "scale.tile"}, "", settings).out, "no entry of scale"));
+  EXPECT_TRUE(holds(runCli({"compile", "scale.tile"}, "", settings).out, "compiled in"));
+  EXPECT_TRUE(holds(runCli({"compile", "scale.tile"}, "", settings).out, "from the cache"));
+  EXPECT_TRUE(
+      holds(runCli({"compile", "scale.tile", "--no-cache"}, "", settings).out, "compiled in"));
+  EXPECT_TRUE(holds(runCli({"cache", "ls"}, "", settings).out, "scale.sm_90a."));
+  EXPECT_TRUE(holds(runCli({"cache", "why", "scale.tile"}, "", settings).out, "the cache has it"));
+  EXPECT_TRUE(holds(runCli({"cache", "why", "scale.tile", "-D", "W=512"}, "", settings).out,
+                    "+ param W: 512"));
+  EXPECT_EQ(runCli({"cache", "verify"}, "", settings).out, "1 kernel, all as written\n");
+  EXPECT_TRUE(holds(runCli({"cache", "gc", "--max-mb=0"}, "", settings).out, "1 kernel removed"));
+  EXPECT_TRUE(holds(runCli({"cache", "ls"}, "", settings).out, "0 kernels"));
+}
+
+TEST_F(CompileTest, run_finds_every_mistake_before_it_asks_for_a_gpu) {
+  Safetensors file;
+  std::vector<float> data(8);
+  file.add("x", TensorRef::packed(data.data(), DType::F32, {8}));
+  ASSERT_TRUE(file.write("in.safetensors"));
+  const auto run = [](std::vector<std::string> more) {
+    std::vector<std::string> args = {"run",       "scale.tile",     "--inputs", "in.safetensors",
+                                     "--outputs", "out.safetensors"};
+    args.insert(args.end(), more.begin(), more.end());
+    return runCli(args);
+  };
+  EXPECT_TRUE(holds(run({}).err, "the scalar `factor: f32` has no value")) << run({}).err;
+  EXPECT_TRUE(holds(run({"--set", "factr=2"}).err, "did you mean `factor`?"));
+  const CliResult noGpu = run({"--set", "factor=2"});
+  EXPECT_EQ(noGpu.status, cli::Failed);
+  EXPECT_TRUE(holds(noGpu.err, "[driver-missing]")) << noGpu.err;
+}
+
+int main(int argc, char **argv) { return fq_test::main(argc, argv, "cli", "cli/testdata", golden); }

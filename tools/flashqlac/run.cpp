@@ -1,0 +1,141 @@
+#include "compiler/syntax/parser.h"
+#include "tools/flashqlac/launch_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace flashqla::cli {
+
+namespace {
+
+/// Binds what the tensors decide. Texts with mistakes and kernels that are not there are left to
+/// the compiler, which reports them.
+void completeBindings(driver::CompileRequest &request, const Safetensors &inputs) {
+  const SourceFile file(request.file, request.source);
+  Diagnostics ignored;
+  const ast::Module module = parse(file, ignored);
+  const ast::Kernel *only = nullptr;
+  for (const ast::TopLevel &item : module.items)
+    if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
+      if (request.kernel.empty() || kernel->name.text == request.kernel) {
+        if (only)
+          return;
+        only = kernel;
+      }
+  if (only)
+    bindFromTensors(*only, inputs, request.bindings);
+}
+
+/// Copies the arguments to the device, runs the kernel, copies back what it wrote.
+Expected<void> launch(const Device &device, const Kernel &kernel, LaunchPlan &plan) {
+  std::vector<DeviceBuffer> buffers;
+  std::vector<Arg> args;
+  buffers.reserve(plan.arguments.size());
+  for (PlannedArgument &argument : plan.arguments) {
+    if (argument.access == Access::Scalar) {
+      args.push_back(argument.scalar);
+      continue;
+    }
+    NamedTensor &tensor = argument.tensor;
+    Expected<DeviceBuffer> buffer =
+        DeviceBuffer::upload(device, tensor.data.data(), tensor.data.size());
+    if (!buffer)
+      return buffer.error();
+    TensorRef ref = tensor.ref();
+    ref.data = buffer->data();
+    args.emplace_back(ref);
+    buffers.push_back(std::move(*buffer));
+  }
+  LaunchOptions options;
+  options.dims = plan.dims.data();
+  options.dimCount = plan.dims.size();
+  if (auto done = kernel.launch(nullptr, args.data(), args.size(), options); !done)
+    return done;
+  if (auto done = device.synchronize(); !done)
+    return done;
+  if (auto done = kernel.takeFailedAssert(); !done)
+    return done;
+  std::size_t next = 0;
+  for (PlannedArgument &argument : plan.arguments) {
+    if (argument.access == Access::Scalar)
+      continue;
+    const DeviceBuffer &buffer = buffers[next++];
+    NamedTensor &tensor = argument.tensor;
+    if (argument.access != Access::In)
+      if (auto done = buffer.copyTo(tensor.data.data(), tensor.data.size()); !done)
+        return done;
+  }
+  return {};
+}
+
+/// The file of the tensors that the kernel wrote, and a line that says what is in it.
+Expected<std::string> writeOutputs(LaunchPlan &plan, const std::string &path) {
+  Safetensors file;
+  std::string text;
+  for (PlannedArgument &argument : plan.arguments)
+    if (argument.access == Access::Out || argument.access == Access::InOut) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", argument.tensor.name,
+                          typeText(argument.tensor));
+      file.tensors.push_back(std::move(argument.tensor));
+    }
+  const Expected<void> written = file.write(path);
+  if (!written)
+    return written.error();
+  return path + ": " + text;
+}
+
+Expected<void> checkOptions(const RunOptions &options) {
+  if (options.kernel.file.empty())
+    return usageError("say what to run: a .tile file, or gdn.forward");
+  if (options.inputs.empty() || options.outputs.empty())
+    return usageError("a kernel needs --inputs FILE and --outputs FILE, both .safetensors");
+  return checkDeviceName(options.device);
+}
+
+} // namespace
+
+int runVerb(Context &context, const RunOptions &options) {
+  if (const Expected<void> fits = checkOptions(options); !fits)
+    return fail(context, fits.error());
+  const auto scalars = parseDefinitions(options.scalars, "--set");
+  const auto dims = parseDefinitions(options.dims, "--dim");
+  if (!scalars || !dims)
+    return fail(context, scalars ? dims.error() : scalars.error());
+  Expected<driver::CompileRequest> request = makeRequest(context, options.kernel);
+  if (!request)
+    return fail(context, request.error());
+  Expected<Safetensors> inputs = Safetensors::read(options.inputs);
+  if (!inputs)
+    return fail(context, inputs.error());
+  completeBindings(*request, *inputs);
+  driver::CompileResult result;
+  if (const int status = compileAndReport(context, *request, options.kernel.trace, result))
+    return status;
+  const Expected<Manifest> manifest = readManifest(result.bundle->manifest);
+  if (!manifest)
+    return fail(context, manifest.error());
+  Expected<LaunchPlan> plan = planLaunch(*manifest, std::move(*inputs), *scalars, *dims);
+  if (!plan)
+    return fail(context, plan.error());
+  for (const std::string &name : plan->unused)
+    note(context, fmt::format("the tensor `{}` is no input of {}", name, manifest->kernel));
+  const Expected<Device> device = deviceToRunOn(context);
+  if (!device)
+    return fail(context, device.error());
+  const Expected<Kernel> kernel = Kernel::load(*device, *result.bundle);
+  if (!kernel)
+    return fail(context, kernel.error());
+  if (const Expected<void> done = launch(*device, *kernel, *plan); !done)
+    return fail(context, done.error());
+  const Expected<std::string> written = writeOutputs(*plan, options.outputs);
+  if (!written)
+    return fail(context, written.error());
+  context.out << fmt::format("{}: {} CTAs of {} threads on {}\n{}\n", manifest->kernel,
+                             plan->blocks, manifest->blockThreads, device->properties().name,
+                             *written);
+  return Done;
+}
+
+} // namespace flashqla::cli
