@@ -247,6 +247,25 @@ void KernelEmitter::planBuffers(MapOp map, const PointLayout &chosen) {
   });
 }
 
+void KernelEmitter::declareBuffers(MapOp map, const PointLayout &chosen) {
+  map.walk([&](StoreOp store) {
+    auto found = buffers.find(store);
+    if (found == buffers.end())
+      return;
+    out.line("float {}[{}];", found->second, chosen.blockSize);
+    if (store->getParentOp() == map)
+      return;
+    // A `where` leaves the other elements as they were.
+    Value target = store.getTarget();
+    std::string index = registerIndex(target, store.getIndices(), chosen);
+    openInnerLoop(chosen);
+    out.line("{}[{}] = half_{}({}[({}) / 2], ({}) % 2);", found->second, chosen.blockSize > 1 ? "k" : "0",
+             elementType(target).isF16() ? "f16" : "bf16", fragName(target), index, index);
+    if (chosen.blockSize > 1)
+      out.close();
+  });
+}
+
 void KernelEmitter::emitBuffers(MapOp map, const PointLayout &chosen) {
   map.walk([&](StoreOp store) {
     auto found = buffers.find(store);

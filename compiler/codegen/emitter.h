@@ -77,6 +77,9 @@ struct CopyBounds {
   std::string last;                 ///< end of the last dimension; empty: the piece lies inside
 };
 
+/// A float literal that reads back as the same value.
+std::string floatLiteral(const llvm::APFloat &value);
+
 class KernelEmitter {
 public:
   KernelEmitter(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags);
@@ -174,6 +177,8 @@ private:
   void nameCoordinates(mlir::Block &body, const PointLayout &points);
   void emitMapLoad(tile::LoadOp load, const PointLayout &points);
   void emitMapStore(tile::StoreOp store, const PointLayout &points);
+  void emitStoredValue(tile::StoreOp store, const PointLayout &points, const std::string &text);
+  std::string triangleCondition(tile::MapOp map, const PointLayout &points);
 
   // ---- emit_blocks.cpp
   void planPreloads(tile::MapOp map, const PointLayout &points);
@@ -185,6 +190,7 @@ private:
   void emitPreloads(tile::MapOp map, const PointLayout &points, bool inLoop);
   void emitVectorPreload(tile::LoadOp load, const Preload &preload, const PointLayout &points);
   void planBuffers(tile::MapOp map, const PointLayout &points);
+  void declareBuffers(tile::MapOp map, const PointLayout &points);
   void emitBuffers(tile::MapOp map, const PointLayout &points);
   int64_t vectorWidth(mlir::Value addressable, mlir::ValueRange indices, const PointLayout &points);
 
