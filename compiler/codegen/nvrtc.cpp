@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <dlfcn.h>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <regex>
@@ -47,6 +48,16 @@ std::string withoutNul(std::string text) {
   return text;
 }
 
+/// NVRTC asks the loader for its builtins by their name alone. Where it was itself found by a path, they lie beside it,
+/// and a library that is loaded already is found by its name.
+void openBuiltins(const std::string &library) {
+  std::error_code error;
+  std::filesystem::directory_iterator item(std::filesystem::path(library).parent_path(), error), end;
+  for (; !error && item != end; item.increment(error))
+    if (item->path().filename().string().starts_with("libnvrtc-builtins.so."))
+      dlopen(item->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 void *openLibrary(const std::string &path, std::string &found, std::string &failure) {
   std::vector<std::string> candidates;
   if (!path.empty())
@@ -57,6 +68,8 @@ void *openLibrary(const std::string &path, std::string &found, std::string &fail
   for (const std::string &candidate : candidates) {
     if (void *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       found = candidate;
+      if (candidate.find('/') != std::string::npos)
+        openBuiltins(candidate);
       return library;
     }
     if (failure.empty())
