@@ -31,60 +31,6 @@ void KernelEmitter::emitMap(MapOp map) {
   taken = std::move(outerNames);
 }
 
-namespace {
-
-/// The comparison of a store's value `row ≥ column ? x : constant` (or >), and the constant's attribute.
-struct TriangularStore {
-  bool strict;
-  TypedAttr otherwise;
-};
-
-std::optional<TriangularStore> triangularStore(StoreOp store, const PointLayout &points) {
-  auto map = dyn_cast<MapOp>(store->getParentOp());
-  Value value = store.getValue();
-  if (auto round = value.getDefiningOp<arith::TruncFOp>())
-    value = round.getIn();
-  auto select = value.getDefiningOp<arith::SelectOp>();
-  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
-  auto otherwise = select ? select.getFalseValue().getDefiningOp<arith::ConstantOp>() : arith::ConstantOp();
-  if (!map || !compare || !otherwise)
-    return std::nullopt;
-  BlockArgument row = map.getBody().getArgument(points.accumulatorRow);
-  BlockArgument column = map.getBody().getArgument(points.accumulatorColumn);
-  using Predicate = arith::CmpIPredicate;
-  bool straight = compare.getLhs() == row && compare.getRhs() == column;
-  bool reversed = compare.getLhs() == column && compare.getRhs() == row;
-  Predicate predicate = compare.getPredicate();
-  if ((straight && predicate == Predicate::sge) || (reversed && predicate == Predicate::sle))
-    return TriangularStore{false, otherwise.getValue()};
-  if ((straight && predicate == Predicate::sgt) || (reversed && predicate == Predicate::slt))
-    return TriangularStore{true, otherwise.getValue()};
-  return std::nullopt;
-}
-
-} // namespace
-
-/// Where everything a map writes is masked by `row ≥ column`, the condition under which a warp's block of 16 columns has
-/// an element that is not: uniform in the warp. Empty where the mask, the layout or products in flight (whose registers
-/// must not be branched around) forbid it.
-std::string KernelEmitter::triangleCondition(MapOp map, const PointLayout &chosen) {
-  if (!map->hasAttr("nothing_in_flight") || !chosen.isAccumulator() || chosen.blocks == 1)
-    return "";
-  bool strict = true, all = true;
-  map.walk([&](StoreOp store) {
-    std::optional<TriangularStore> triangle = triangularStore(store, chosen);
-    all &= triangle.has_value() && (buffers.count(store) || space(store.getTarget()) == Space::Register);
-    strict &= triangle && triangle->strict;
-  });
-  bool plain = llvm::all_of(map.getBody().getOps(), [](Operation &op) { return op.getNumRegions() == 0; });
-  if (!all || !plain)
-    return "";
-  std::string row = digitSum(chosen.layout.digits(LayoutDigit::Source::Warp), chosen.accumulatorRow, "warp");
-  std::string outerRow = digitSum(chosen.outer, chosen.accumulatorRow, "b");
-  return fmt::format("{}{}{} + 15 {} {}", row, outerRow.empty() ? "" : " + ", outerRow, strict ? ">" : ">=",
-                     digitSum(chosen.outer, chosen.accumulatorColumn, "b"));
-}
-
 void KernelEmitter::emitPoints(MapOp map, PointLayout &chosen) {
   emitMapReductions(map, chosen);
   emitScans(map, chosen);
@@ -93,9 +39,6 @@ void KernelEmitter::emitPoints(MapOp map, PointLayout &chosen) {
   emitPreloads(map, chosen, /*inLoop=*/false);
   openLoops(chosen);
   declareBuffers(map, chosen);
-  std::string triangle = triangleCondition(map, chosen);
-  if (!triangle.empty())
-    out.open("if ({})", triangle);
   emitPreloads(map, chosen, /*inLoop=*/true);
   openInnerLoop(chosen);
   nameCoordinates(map.getBody().front(), chosen);
@@ -107,17 +50,6 @@ void KernelEmitter::emitPoints(MapOp map, PointLayout &chosen) {
     out.close();
   if (chosen.blockSize > 1)
     out.close();
-  if (!triangle.empty()) {
-    out.orElse();
-    openInnerLoop(chosen);
-    map.walk([&](StoreOp store) {
-      auto constant = cast<FloatAttr>(triangularStore(store, chosen)->otherwise);
-      emitStoredValue(store, chosen, floatLiteral(constant.getValue()));
-    });
-    if (chosen.blockSize > 1)
-      out.close();
-    out.close();
-  }
   emitBuffers(map, chosen);
   if (chosen.blocks > 1)
     out.close();
@@ -184,16 +116,12 @@ void KernelEmitter::emitMapLoad(LoadOp load, const PointLayout &chosen) {
 }
 
 void KernelEmitter::emitMapStore(StoreOp store, const PointLayout &chosen) {
-  Value value = store.getValue();
+  Value target = store.getTarget(), value = store.getValue();
+  Type element = elementType(target);
   // The store rounds.
   if (auto truncate = value.getDefiningOp<arith::TruncFOp>(); truncate && isInlined(*truncate))
     value = truncate.getIn();
-  emitStoredValue(store, chosen, scalar(value).text);
-}
-
-void KernelEmitter::emitStoredValue(StoreOp store, const PointLayout &chosen, const std::string &text) {
-  Value target = store.getTarget();
-  Type element = elementType(target);
+  std::string text = scalar(value).text;
   if (auto found = buffers.find(store); found != buffers.end()) {
     out.line("{}[{}] = {};", found->second, chosen.blockSize > 1 ? "k" : "0", text);
     return;

@@ -53,6 +53,9 @@ std::string KernelEmitter::nameValue(Value value, std::string_view fallback) {
   return names[value] = freshName(hint.empty() ? fallback : hint);
 }
 
+namespace {
+
+/// A float literal that reads back as the same value.
 std::string floatLiteral(const APFloat &value) {
   double number = value.convertToDouble();
   if (std::isinf(number))
@@ -64,8 +67,6 @@ std::string floatLiteral(const APFloat &value) {
     text += ".0";
   return text + "f";
 }
-
-namespace {
 
 std::string mathFunction(Operation &op) {
   return llvm::TypeSwitch<Operation *, std::string>(&op)

@@ -77,9 +77,6 @@ struct CopyBounds {
   std::string last;                 ///< end of the last dimension; empty: the piece lies inside
 };
 
-/// A float literal that reads back as the same value.
-std::string floatLiteral(const llvm::APFloat &value);
-
 class KernelEmitter {
 public:
   KernelEmitter(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags);
@@ -177,8 +174,6 @@ private:
   void nameCoordinates(mlir::Block &body, const PointLayout &points);
   void emitMapLoad(tile::LoadOp load, const PointLayout &points);
   void emitMapStore(tile::StoreOp store, const PointLayout &points);
-  void emitStoredValue(tile::StoreOp store, const PointLayout &points, const std::string &text);
-  std::string triangleCondition(tile::MapOp map, const PointLayout &points);
 
   // ---- emit_blocks.cpp
   void planPreloads(tile::MapOp map, const PointLayout &points);

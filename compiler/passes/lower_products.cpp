@@ -76,10 +76,6 @@ Value packOperand(WgmmaOp product) {
 bool lowerProducts(KernelOp kernel, Context &) {
   for (auto role : kernel.getBody().front().getOps<RoleOp>()) {
     InFlight flight(role);
-    role.walk([&](MapOp map) {
-      if (flight.before(map).empty())
-        map->setAttr("nothing_in_flight", UnitAttr::get(map.getContext()));
-    });
     SmallVector<AwaitOp> awaits;
     role.walk([&](AwaitOp await) {
       if (await.getKind() == AwaitKind::Wgmma || await.getKind() == AwaitKind::Fragment)
