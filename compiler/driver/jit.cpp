@@ -1,6 +1,6 @@
 #include "compiler/driver/jit.h"
 
-#include "compiler/driver/compile.h"
+#include "compiler/driver/trace.h"
 #include "compiler/support/render.h"
 
 namespace flashqla {
@@ -20,7 +20,8 @@ Expected<Bundle> JitProvider::provide(const KernelRequest &request) {
   for (const auto &[name, value] : request.staticDims)
     compile.bindings[name] = value;
   driver::Session session(environment);
-  driver::CompileResult result = session.compile(compile);
+  driver::CompileResult result =
+      driver::compileTraced(session, compile, driver::traceDirectory(environment, compile));
   if (result.bundle)
     return std::move(*result.bundle);
   if (result.error)

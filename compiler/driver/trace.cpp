@@ -103,4 +103,42 @@ void Trace::write(const std::string &name, const std::string &contents) {
     firstError = std::move(done);
 }
 
+CompileResult compileTraced(Session &session, CompileRequest request,
+                            const std::string &directory) {
+  if (directory.empty())
+    return session.compile(request);
+  if (request.source.empty())
+    if (Expected<std::string> text = readFile(request.file); text)
+      request.source = *std::move(text);
+  CompileResult result;
+  Expected<Trace> trace = Trace::create(directory, request);
+  if (!trace) {
+    result.error = trace.error();
+    return result;
+  }
+  const auto inner = std::move(request.onStage);
+  request.onStage = [&trace, &inner](Stage stage, const std::string &text) {
+    trace->add(stage, text);
+    if (inner)
+      inner(stage, text);
+  };
+  result = session.compile(request);
+  if (!result.error && !trace->status())
+    result.error = trace->status().error();
+  return result;
+}
+
+std::string traceDirectory(const Environment &environment, const CompileRequest &request) {
+  if (environment.trace.empty())
+    return "";
+  std::string name =
+      request.kernel.empty() ? fs::path(request.file).stem().string() : request.kernel;
+  char separator = '.';
+  for (const auto &[key, value] : request.bindings) {
+    name += separator + key + frontend::constantText(value);
+    separator = '-';
+  }
+  return environment.trace + "/" + name;
+}
+
 } // namespace flashqla::driver

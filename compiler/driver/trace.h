@@ -41,4 +41,12 @@ private:
   Expected<void> firstError;
 };
 
+/// `session.compile` with a trace in that directory, without one where the name is empty. A file
+/// that cannot be written is the result's error.
+CompileResult compileTraced(Session &session, CompileRequest request, const std::string &directory);
+
+/// Where a compile leaves a trace if FLASHQLA_TRACE asks for one: a directory per kernel and set of
+/// bindings; empty if not.
+std::string traceDirectory(const Environment &environment, const CompileRequest &request);
+
 } // namespace flashqla::driver

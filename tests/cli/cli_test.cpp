@@ -183,6 +183,21 @@ TEST(Cli, a_trace_without_nvrtc_ends_with_the_cuda_text) {
   EXPECT_FALSE(fs::exists("dumps/08-ptx.ptx"));
 }
 
+TEST(Cli, the_environment_asks_for_traces_too) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  CliSettings settings;
+  settings.environment.trace = "traces";
+  const std::vector<std::string> args = {"compile", "scale.tile", "-D", "W=512", "--emit=ast"};
+  EXPECT_EQ(runCli(args, "", settings).status, cli::Done);
+  EXPECT_TRUE(fs::exists("traces/scale.W512/02-ast.txt"));
+  fq_test::writeFile("file", "");
+  settings.environment.trace = "file";
+  const CliResult refused = runCli(args, "", settings);
+  EXPECT_EQ(refused.status, cli::Failed);
+  EXPECT_TRUE(holds(refused.err, "[file-write]")) << refused.err;
+}
+
 TEST_F(CompileTest, outputs_by_the_name_of_the_file) {
   EXPECT_TRUE(holds(runCli({"compile", "scale.tile"}).out, "scale for sm_90a: 128 threads, "));
   ASSERT_EQ(runCli({"compile", "scale.tile", "-o", "scale.fqb"}).status, cli::Done);

@@ -153,31 +153,16 @@ Expected<driver::CompileRequest> makeRequest(Context &context, const KernelOptio
 
 int compileAndReport(Context &context, driver::CompileRequest request, const std::string &trace,
                      driver::CompileResult &result) {
-  std::optional<driver::Trace> dumps;
-  if (!trace.empty()) {
-    Expected<driver::Trace> created = driver::Trace::create(trace, request);
-    if (!created)
-      return fail(context, created.error());
-    dumps = std::move(*created);
-    const auto inner = std::move(request.onStage);
-    request.onStage = [&dumps, inner](driver::Stage stage, const std::string &text) {
-      dumps->add(stage, text);
-      if (inner)
-        inner(stage, text);
-    };
-  }
   driver::Session session(context.environment);
-  result = session.compile(request);
+  const std::string directory =
+      trace.empty() ? driver::traceDirectory(context.environment, request) : trace;
+  result = driver::compileTraced(session, std::move(request), directory);
   report(context, session.diagnostics());
   if (result.error && result.error->code == "kernel-missing")
     return fail(context, Error(*result.error).withNote("-k KERNEL names the one to compile"));
   if (result.error)
     return fail(context, *result.error);
-  if (session.diagnostics().hasErrors())
-    return Mistakes;
-  if (dumps && !dumps->status())
-    return fail(context, dumps->status().error());
-  return Done;
+  return session.diagnostics().hasErrors() ? Mistakes : Done;
 }
 
 Expected<void> checkDeviceName(const std::string &name) {
