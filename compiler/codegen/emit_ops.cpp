@@ -192,8 +192,9 @@ void KernelEmitter::emitWaitGroup(WaitGroupOp op) {
 void KernelEmitter::emitInverse(InverseOp op) {
   std::string target = fragName(op.getTarget()), source = fragName(op.getSource());
   genericSinceSync = true;
-  out.line("unit_lower_inverse({}, {}, {}, warp, lane, {});", target, source, sharedAddressOfWindow(op.getScratch()),
-           role->getAttrOfType<IntegerAttr>("barrier_id").getInt());
+  out.line("unit_lower_inverse<{}>({}, {}, {}, warp, lane, {});",
+           elementType(op.getScratch()).isBF16() ? "round_bf16" : "round_f16", target, source,
+           sharedAddressOfWindow(op.getScratch()), role->getAttrOfType<IntegerAttr>("barrier_id").getInt());
   instructions.needInverse();
 }
 

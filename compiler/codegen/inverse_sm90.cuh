@@ -1,14 +1,18 @@
 // x = (I + l)^-1 for a strictly lower triangular 64 × 64 tile l, both in accumulator layout of one warpgroup (warp w holds
 // rows 16w … 16w + 15). Printed behind the prelude and its products where a kernel needs it.
 //
-// With 16 × 16 blocks L_ij, X_ii = (I + L_ii)^-1 is solved by substitution in f32, one column a lane. Two levels merge
-// blocks of 16 and then 32:  X_10 = -(X_11 L_10) X_00. Their products are f16 with f32 sums, both pairs of the first
-// level side by side as N = 32. f16 keeps correlated keys accurate where bf16 does not: entries are at most 1 in
-// magnitude, and what counts is their error relative to 1.
+// With 16 × 16 blocks L_ij, X_ii = (I + L_ii)^-1 is solved by substitution in f32, one column a lane. Each element is
+// rounded by `round` as soon as it is known, to the type that the result is rounded to in the end: the rows below are
+// solved for what is kept and so make up for it. Errors of rounding at the end add up over the rows of repeated keys.
+//
+// Two levels merge blocks of 16 and then 32:  X_10 = -(X_11 L_10) X_00. Their products are f16 with f32 sums, both pairs
+// of the first level side by side as N = 32. f16 keeps correlated keys accurate where bf16 does not: entries are at most
+// 1 in magnitude, and what counts is their error relative to 1.
 //
 // Scratch, 12 KB: B operands of 32 rows of 128 bytes, swizzled, K-major: `lower` holds [L_10 | L_32] transposed in
 // bytes 0 … 31 of its rows and the 32 × 32 block below the diagonal in bytes 32 … 95; `done` the same of the inverse.
 // Then 1 KB for the diagonal block of each warp. The caller synchronises the warpgroup before and after.
+template <float (*round)(float)>
 DEVICE void unit_lower_inverse(float *x, const float *l, u32 scratch, u32 warp, u32 lane, u32 barrier) {
   const u32 lower = scratch, done = scratch + 4096, own = scratch + 8192 + 1024 * warp;
   const u32 group = lane / 4, pair = 2 * (lane % 4);
@@ -47,7 +51,7 @@ DEVICE void unit_lower_inverse(float *x, const float *l, u32 scratch, u32 warp, 
         for (int k = 0; k < 4; ++k)
           if (first + k < r) sum -= row[k] * column[first + k];
       }
-      column[r] = sum;
+      column[r] = round(sum);
     }
     warp_sync();
     // Column c is row c of the transpose. Even warps write the operand of the first level; odd warps only turn theirs.

@@ -334,7 +334,8 @@ def Tile_InverseOp : Tile_Op<"unit_lower_inverse"> {
   let summary = "target = (I + source)^-1 for a strictly lower triangular source";
   let description = [{
     Both are 64 × 64 f32 fragments (they may be the same one), `scratch` a shared tile of at least 12 KB that the role
-    may overwrite. Diagonal 16 × 16 blocks by substitution in f32, two merge levels as f16 products with f32 sums.
+    may overwrite. Diagonal 16 × 16 blocks by substitution in f32, each element rounded to the type of `scratch` (f16 if
+    that is f32) before the rows below are solved; two merge levels as f16 products with f32 sums.
   }];
   let arguments = (ins Tile_Frag:$target, Tile_Frag:$source, AnyTypeOf<[Tile_Shared, Tile_View]>:$scratch);
   let assemblyFormat = [{
