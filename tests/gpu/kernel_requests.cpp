@@ -10,9 +10,7 @@ KernelRequest copy2d(const char *element) {
 }
 
 KernelRequest transpose2d(const char *element) {
-  const bool wide = std::string(element) == "f32";
-  return tileKernel("kernels/copy_transpose.tile", "transpose_2d",
-                    {{"E", element}, {"PAD", wide ? "1" : "2"}});
+  return tileKernel("kernels/copy_transpose.tile", "transpose_2d", {{"E", element}});
 }
 
 KernelRequest rowSoftmax(const char *element) {
