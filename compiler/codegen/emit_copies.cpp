@@ -108,7 +108,9 @@ void KernelEmitter::emitCopy(CopyOp copy) {
   Value fragment = space(target) == Space::Register ? target : space(source) == Space::Register ? source : Value();
   Value window = load ? source : store ? target : Value();
   int64_t bytes = elementBytes(elementType(window ? window : target));
-  int64_t piece = window ? promisedBytes(window) / bytes : 1;
+  // Integers are rare (tables) and go one by one; floats through f32 in pieces of up to 16 bytes.
+  bool isFloat = isa<FloatType>(elementType(target));
+  int64_t piece = window && (isFloat || isAsync) ? promisedBytes(window) / bytes : 1;
   if (fragment) {
     auto frag = cast<FragOp>(declaration(fragment));
     chosen.layout = layoutOf(frag);
@@ -199,7 +201,7 @@ void KernelEmitter::emitPiece(CopyOp copy, const PointLayout &chosen, Value wind
     emitAsyncPiece(copy, bounds, coordinates(target), piece);
     return;
   }
-  out.line("float piece[{}];", piece);
+  out.line("{} piece[{}];", isa<FloatType>(elementType(target)) ? "float" : "i64", piece);
   emitPieceLoad(copy, bounds, space(source) == Space::Shared ? coordinates(source) : std::vector<std::string>(), place, piece);
   Type element = elementType(target);
   if (space(target) == Space::Register) {
@@ -286,7 +288,7 @@ void KernelEmitter::emitPieceLoad(CopyOp copy, const CopyBounds &bounds, ArrayRe
     std::string inside = bounds.outer;
     if (!bounds.last.empty())
       inside += fmt::format("{}(u64)({} + {}) < (u64)({})", inside.empty() ? "" : " && ", bounds.indices.back(), k, bounds.last);
-    out.line("piece[{}] = {} ? {} : 0.0f;", k, inside, loadGlobal(element, fmt::format("{}[{} + {}]", name, offset, k)));
+    out.line("piece[{}] = {} ? {} : 0;", k, inside, loadGlobal(element, fmt::format("{}[{} + {}]", name, offset, k)));
   }
   out.close();
 }

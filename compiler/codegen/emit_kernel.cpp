@@ -330,7 +330,6 @@ void KernelEmitter::emitOp(Operation &op) {
       .Case<FenceProxyOp>([&](FenceProxyOp) { out.line("fence_proxy_async();"); })
       .Case<WgmmaGroupOp>([&](WgmmaGroupOp group) { emitWgmma(group); })
       .Case<WaitGroupOp>([&](WaitGroupOp wait) { emitWaitGroup(wait); })
-      .Case<EmptyGroupOp>([&](EmptyGroupOp) { out.line("wgmma_commit_group();"); })
       .Case<InverseOp>([&](InverseOp inverse) { emitInverse(inverse); })
       .Case<AssertOp>([&](AssertOp assertion) { emitAssert(assertion); })
       .Case<MapOp>([&](MapOp map) { emitMap(map); })

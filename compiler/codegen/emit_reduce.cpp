@@ -180,21 +180,24 @@ void KernelEmitter::combineAcrossThreads(ReduceOp reduce, const FragmentLayout &
     return;
   // Each thread leaves its partial result; after the barrier it adds those of the other warps, in order.
   std::string scratch = fmt::format("shared + {}", role->getAttrOfType<IntegerAttr>("scratch").getInt());
-  int64_t barrier = role->getAttrOfType<IntegerAttr>("barrier_id").getInt();
+  std::string type = isFloat ? "f32" : "i64";
+  int64_t bytes = isFloat ? 4 : 8, barrier = role->getAttrOfType<IntegerAttr>("barrier_id").getInt();
+  auto place = [&](const std::string &warp) {
+    return fmt::format("{} + {} * (({} * {} + k) * 32 + lane)", scratch, bytes, warp, count);
+  };
   out.line("named_barrier({}, {});", barrier, role.threads());
   out.directive("#pragma unroll");
-  out.line("for (int k = 0; k < {}; ++k) store_f32({} + 4 * ((warp * {} + k) * 32 + lane), {}[k]);", count, scratch, count,
-           name);
+  out.line("for (int k = 0; k < {}; ++k) store_{}({}, {}[k]);", count, type, place("warp"), name);
   out.line("named_barrier({}, {});", barrier, role.threads());
   out.directive("#pragma unroll");
-  out.line("for (int k = 0; k < {}; ++k) {}[k] = load_f32({} + 4 * (k * 32 + lane));", count, name, scratch);
+  out.line("for (int k = 0; k < {}; ++k) {}[k] = load_{}({});", count, name, type, place("0"));
   int64_t warps = layout.count(Source::Warp);
   for (const LayoutDigit &digit : layout.digits(Source::Warp))
     if (digit.dim != dim)
       warps /= digit.extent;
   out.directive("#pragma unroll");
   out.open("for (int other = 1; other < {}; ++other)", warps);
-  each(fmt::format("load_f32({} + 4 * ((other * {} + k) * 32 + lane))", scratch, count));
+  each(fmt::format("load_{}({})", type, place("other")));
   out.close();
 }
 
@@ -203,6 +206,7 @@ void KernelEmitter::emitScans(MapOp map, const PointLayout &chosen) {
     int last = static_cast<int>(map.getDomain().size()) - 1;
     if (scan.getDim() != last) {
       reportAt(diags, DiagnosticKind::Unsupported, files, scan, "a scan runs along the last index of its `map`");
+      names[scan.getResult()] = "0.0f"; // so that its uses are not reported as well
       return;
     }
     std::string name = freshName("scanned");

@@ -94,9 +94,4 @@ def Tile_WaitGroupOp : Tile_Op<"wait_group"> {
   let assemblyFormat = "`keep` $keep (`retires` $retires^ `:` type($retires))? attr-dict";
 }
 
-def Tile_EmptyGroupOp : Tile_Op<"empty_group"> {
-  let summary = "commits an empty product group, so that every path counts the same";
-  let assemblyFormat = "attr-dict";
-}
-
 #endif

@@ -1,4 +1,4 @@
-/// Layouts from uses.
+/// Layouts: of shared tiles from their shape and element type, of fragments from their uses.
 ///
 /// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result,
 /// it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column

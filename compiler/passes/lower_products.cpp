@@ -30,14 +30,15 @@ bool writesFragment(Operation &op, Operation *frag) {
   return found;
 }
 
-/// A packed copy of a fragment made earlier in the block, still equal to it; null if there is none.
-FragOp earlierCopy(WgmmaOp product, FragOp source, Type type) {
+/// A packed copy of the operand made earlier in the block, still equal to it; null if there is none.
+FragOp earlierCopy(WgmmaOp product, Type type) {
+  Operation *source = declaration(product.getA());
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
     if (auto map = dyn_cast<MapOp>(op); map && map->hasAttr("packs")) {
       LoadOp load = *map.getBody().getOps<LoadOp>().begin();
       StoreOp store = *map.getBody().getOps<StoreOp>().begin();
       auto copy = cast<FragOp>(declaration(store.getTarget()));
-      if (declaration(load.getSource()) == source && copy.getType().getElementType() == type)
+      if (load.getSource() == product.getA() && copy.getType().getElementType() == type)
         return copy;
     }
     if (writesFragment(*op, source))
@@ -49,23 +50,25 @@ FragOp earlierCopy(WgmmaOp product, FragOp source, Type type) {
 Value packOperand(WgmmaOp product) {
   Value a = product.getA();
   Type type = product.getCastA().value_or(elementType(a));
-  auto source = cast<FragOp>(declaration(a));
   if (elementType(a) == type)
     return a;
-  if (FragOp copy = earlierCopy(product, source, type))
+  if (FragOp copy = earlierCopy(product, type))
     return copy.getResult();
+  auto source = cast<FragOp>(declaration(a));
   OpBuilder builder(product);
   Location loc = product.getLoc();
-  ArrayRef<int64_t> shape = source.getType().getShape();
+  ArrayRef<int64_t> shape = extents(a); // of the window, where the operand is one
+  auto layout = LayoutAttr::get(product.getContext(), LayoutKind::Accumulator, shape, source.getLayoutAttr().getWarps(),
+                                /*piece=*/1, {0, 1});
   std::string name = source.getName().str() + "_half";
   auto copy = FragOp::create(builder, loc, FragType::get(product.getContext(), shape, type), builder.getStringAttr(name),
-                             source.getLayoutAttr());
+                             layout);
   auto map = MapOp::create(builder, loc, builder.getDenseI64ArrayAttr(shape), builder.getStrArrayAttr({"i", "j"}));
   map->setAttr("packs", builder.getUnitAttr());
   Block &body = map.getBody().emplaceBlock();
   body.addArguments({builder.getI64Type(), builder.getI64Type()}, {loc, loc});
   builder.setInsertionPointToStart(&body);
-  Value value = LoadOp::create(builder, loc, source.getType().getElementType(), source.getResult(), body.getArguments());
+  Value value = LoadOp::create(builder, loc, elementType(a), a, body.getArguments());
   value = arith::TruncFOp::create(builder, loc, type, value);
   StoreOp::create(builder, loc, value, copy.getResult(), body.getArguments());
   return copy.getResult();

@@ -2,6 +2,8 @@
 /// the ids of named barriers.
 #include "compiler/passes/passes.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace flashqla::tile;
 
@@ -39,10 +41,39 @@ int64_t scratchOf(RoleOp role) {
       for (int other = 0; other < static_cast<int>(layout.shape().size()); ++other)
         if (other != dim)
           others.push_back(other);
-      bytes = std::max(bytes, role.threads() * layout.keep(others).registers() * 4);
+      int64_t partial = reduce.getResult().getType().isF32() ? 4 : 8;
+      bytes = std::max(bytes, role.threads() * layout.keep(others).registers() * partial);
     });
   });
   return bytes;
+}
+
+/// Tiles that an inverse uses as scratch: it puts swizzled operands of products there.
+DenseSet<Operation *> scratchTiles(KernelOp kernel) {
+  DenseSet<Operation *> tiles;
+  kernel.walk([&](InverseOp inverse) { tiles.insert(declaration(inverse.getScratch())); });
+  return tiles;
+}
+
+/// The scratch of an inverse is 12 KB (compiler/codegen/inverse_sm90.cuh).
+bool checkScratch(KernelOp kernel, Context &context) {
+  constexpr int64_t needed = 12 * 1024;
+  bool ok = true;
+  kernel.walk([&](InverseOp inverse) {
+    auto shared = cast<SharedOp>(declaration(inverse.getScratch()));
+    int64_t bytes = layoutOf(shared).tileBytes();
+    if (auto view = inverse.getScratch().getDefiningOp<ViewOp>(); view && extents(view.getResult()) != shared.getType().getShape())
+      bytes = 0; // a window is not one run of bytes
+    if (bytes >= needed)
+      return;
+    ok = false;
+    context
+        .report(DiagnosticKind::ScratchSize, inverse,
+                fmt::format("`unit_lower_inverse` needs {} bytes of scratch; `{}` {}", needed, shared.getName().str(),
+                            bytes ? fmt::format("has {}", bytes) : "is used through a window"))
+        .label(context.files.range(shared.getOperation()), "the scratch tile");
+  });
+  return ok;
 }
 
 } // namespace
@@ -52,10 +83,15 @@ bool planShared(KernelOp kernel, Context &context) {
   Block &body = kernel.getBody().front();
   int64_t offset = 0;
   std::string table;
+  if (!checkScratch(kernel, context))
+    return false;
   // Largest alignment first, so that nothing is lost between tiles; the table shows them in that order.
   SmallVector<SharedOp> tiles(body.getOps<SharedOp>());
-  llvm::stable_sort(tiles, [](SharedOp a, SharedOp b) { return layoutOf(a).alignment() > layoutOf(b).alignment(); });
+  DenseSet<Operation *> scratch = scratchTiles(kernel);
+  auto alignment = [&](SharedOp shared) { return scratch.contains(shared) ? int64_t{1024} : layoutOf(shared).alignment(); };
+  llvm::stable_sort(tiles, [&](SharedOp a, SharedOp b) { return alignment(a) > alignment(b); });
   for (SharedOp shared : tiles) {
+    offset = llvm::alignTo(offset, alignment(shared));
     SharedLayout layout = layoutOf(shared);
     int64_t slots = shared.getType().getSlots(), bytes = slots * layout.slotBytes();
     shared.setByteOffset(offset);
@@ -94,7 +130,7 @@ bool planShared(KernelOp kernel, Context &context) {
         .report(DiagnosticKind::SharedCapacity, kernel,
                 fmt::format("{} bytes of shared memory exceed {}{}", offset, capacity,
                             resident > 1 ? fmt::format(" (1/{} of an SM)", resident) : ""))
-        .note("who uses what, in bytes:\n" + table);
+        .note("who uses what, in bytes:\n" + StringRef(table).rtrim().str());
     return false;
   }
   return true;
