@@ -182,22 +182,22 @@ void KernelEmitter::combineAcrossThreads(ReduceOp reduce, const FragmentLayout &
   std::string scratch = fmt::format("shared + {}", role->getAttrOfType<IntegerAttr>("scratch").getInt());
   std::string type = isFloat ? "f32" : "i64";
   int64_t bytes = isFloat ? 4 : 8, barrier = role->getAttrOfType<IntegerAttr>("barrier_id").getInt();
-  auto place = [&](const std::string &warp) {
+  auto partial = [&](const std::string &warp) {
     return fmt::format("{} + {} * (({} * {} + k) * 32 + lane)", scratch, bytes, warp, count);
   };
   out.line("named_barrier({}, {});", barrier, role.threads());
   out.directive("#pragma unroll");
-  out.line("for (int k = 0; k < {}; ++k) store_{}({}, {}[k]);", count, type, place("warp"), name);
+  out.line("for (int k = 0; k < {}; ++k) store_{}({}, {}[k]);", count, type, partial("warp"), name);
   out.line("named_barrier({}, {});", barrier, role.threads());
   out.directive("#pragma unroll");
-  out.line("for (int k = 0; k < {}; ++k) {}[k] = load_{}({});", count, name, type, place("0"));
+  out.line("for (int k = 0; k < {}; ++k) {}[k] = load_{}({});", count, name, type, partial("0"));
   int64_t warps = layout.count(Source::Warp);
   for (const LayoutDigit &digit : layout.digits(Source::Warp))
     if (digit.dim != dim)
       warps /= digit.extent;
   out.directive("#pragma unroll");
   out.open("for (int other = 1; other < {}; ++other)", warps);
-  each(fmt::format("load_{}({})", type, place("other")));
+  each(fmt::format("load_{}({})", type, partial("other")));
   out.close();
 }
 
