@@ -109,6 +109,7 @@ private:
   void declareWarpgroup(const ast::Role &role);
   void declareWarps(const ast::Role &warpgroup);
   std::optional<int64_t> budgetOf(const ast::Role &role);
+  void checkBudgets();
   /// Numbers of `each`, lower .. upper; nothing where there are none.
   struct Instances {
     bool each = false;
@@ -302,6 +303,11 @@ private:
   llvm::SmallVector<mlir::Attribute> argumentAttrs, gridAttrs, whereAttrs;
   int64_t resident = 1;
   std::vector<int64_t> warpgroupRegs;
+  struct Budget {
+    SourceRange range;
+    int64_t registers, warpgroups;
+  };
+  std::vector<Budget> budgets; ///< one for each `warpgroup` of the text
 
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants; ///< they begin the kernel
   mlir::Operation *lastConstant = nullptr;

@@ -17,6 +17,7 @@ void KernelLowering::lowerKernelBody(const ast::Block &block) {
   if (instances.empty() && !failed)
     error(DiagnosticKind::RoleGeometry, kernel.header,
           fmt::format("`{}` has no role that runs", kernel.name.text));
+  checkBudgets();
   resolveBarriers();
   for (RoleInstance &instance : instances)
     lowerRole(instance);
@@ -126,6 +127,38 @@ std::optional<int64_t> KernelLowering::budgetOf(const ast::Role &role) {
   return std::nullopt;
 }
 
+/// Budgets share out the registers with which the warpgroups of the resident CTAs enter the kernel.
+void KernelLowering::checkBudgets() {
+  int64_t warpgroups = static_cast<int64_t>(warpgroupRegs.size()), sum = 0;
+  if (warpgroups == 0)
+    return;
+  int64_t cap = std::min<int64_t>(512 / (warpgroups * resident) / 8 * 8, 248);
+  auto largest = llvm::max_element(
+      budgets, [](const Budget &a, const Budget &b) { return a.registers < b.registers; });
+  bool equal = llvm::all_equal(warpgroupRegs);
+  for (int64_t registers : warpgroupRegs)
+    sum += registers;
+  if (equal ? largest->registers <= cap : sum <= warpgroups * cap)
+    return;
+  auto text = [](const Budget &budget) {
+    return budget.warpgroups == 1 ? fmt::format("{}", budget.registers)
+                                  : fmt::format("{} × {}", budget.warpgroups, budget.registers);
+  };
+  auto report = error(DiagnosticKind::RegisterBudget, largest->range,
+                      fmt::format("register budget {} exceeds {}", equal ? largest->registers : sum,
+                                  equal ? cap : warpgroups * cap));
+  report.primary(text(*largest));
+  for (const Budget &budget : budgets)
+    if (&budget != &*largest)
+      report.label(budget.range, text(budget));
+  std::string where = resident == 1 ? "" : fmt::format(" in each of {} CTAs", resident);
+  report.note(fmt::format("{} warpgroup{}{} enter{} with {} registers{}: {}", warpgroups,
+                          warpgroups == 1 ? "" : "s", where, warpgroups == 1 ? "s" : "", cap,
+                          warpgroups == 1 ? "" : " each",
+                          equal ? "equal budgets are not re-allocated"
+                                : fmt::format("{} to share out", warpgroups * cap)));
+}
+
 std::optional<KernelLowering::Instances> KernelLowering::instancesOf(const ast::Role &role) {
   Instances result;
   if (role.each) {
@@ -189,7 +222,9 @@ void KernelLowering::declareWarpgroup(const ast::Role &role) {
   if (!regs || !range)
     return;
   int64_t firstWarp = 4 * static_cast<int64_t>(warpgroupRegs.size());
-  warpgroupRegs.insert(warpgroupRegs.end(), (range->upper - range->lower) * range->together, *regs);
+  int64_t count = (range->upper - range->lower) * range->together;
+  warpgroupRegs.insert(warpgroupRegs.end(), count, *regs);
+  budgets.push_back({role.regs->range, *regs, count});
   if (!role.holdsWarps()) {
     addInstances(role, *range, firstWarp, 4 * range->together);
     return;
