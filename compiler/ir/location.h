@@ -6,7 +6,7 @@
 //
 //   SourceFiles files;
 //   files.add(file);
-//   reportAt(diags, DiagnosticKind::Race, files, op, "…").label(files.range(other), "read here");
+//   reportAt(diags, DiagnosticKind::TmaBox, files, op, "…").label(files.range(tile), "declared here");
 #pragma once
 
 #include "compiler/support/diagnostics.h"

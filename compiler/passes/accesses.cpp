@@ -200,8 +200,10 @@ SourceRange operandRange(const Context &context, Operation *statement, Value ope
 }
 
 SourceRange rangeOf(const Context &context, const SharedAccess &access) {
-  if (isa<LoadOp, StoreOp>(access.place))
-    return context.files.range(access.place);
+  // Statements on whole tiles, `s = bf16(x)`, are maps that nobody wrote.
+  SourceRange place = context.files.range(access.place);
+  if (isa<LoadOp, StoreOp>(access.place) && place != context.files.range(access.statement))
+    return place;
   return operandRange(context, access.statement, access.reference);
 }
 

@@ -67,8 +67,9 @@ WgmmaOp AsyncCheck::anyInFlight(Operation *at) {
 }
 
 SourceRange AsyncCheck::place(Operation *statement, const FragmentAccess &access) const {
-  if (isa<LoadOp, StoreOp>(access.place))
-    return context.files.range(access.place);
+  SourceRange at = context.files.range(access.place);
+  if (isa<LoadOp, StoreOp>(access.place) && at != context.files.range(statement))
+    return at;
   return operandRange(context, statement, FragOp(access.frag).getResult());
 }
 
@@ -99,9 +100,9 @@ bool AsyncCheck::checkTarget(Operation *statement, const FragmentAccess &access)
     return true;
   SourceRange at = place(statement, access);
   context.diags
-      .report(DiagnosticKind::AccumulatorInFlight, at,
-              fmt::format("`{}` is {} while a product into it may be in flight", name(access.frag),
-                          access.write ? "written" : "read"))
+      .report(
+          DiagnosticKind::AccumulatorInFlight, at,
+          fmt::format("`{}` is used while a product into it may be in flight", name(access.frag)))
       .label(context.files.range(product.getOperation()), "this product")
       .help(fmt::format("add `await {}` before line {}", name(access.frag),
                         firstLine(context.files.range(statement))));
@@ -136,8 +137,8 @@ void AsyncCheck::checkHazard(Operation *statement, const FragmentAccess &access)
   context.diags
       .report(
           DiagnosticKind::AccumulatorHazard, place(statement, access),
-          fmt::format("`{}` is carried round the loop and {} while another product is in flight",
-                      name(frag), access.write ? "written" : "read"))
+          fmt::format("`{}` is carried round the loop and used while another product is in flight",
+                      name(frag)))
       .label(context.files.range(product.getOperation()),
              fmt::format("this product into `{}`", name(targetOf(product))))
       .label(context.files.range(frag.getOperation()),

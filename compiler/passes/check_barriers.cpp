@@ -106,12 +106,22 @@ bool BarrierCheck::arrivesOtherwise(scf::IfOp branch, ArriveOp arrive, bool inTh
   });
 }
 
-bool dependsOn(Value value, Value on) {
+/// Whether a value is computed from another; through elements read at places that depend on it, or
+/// by arithmetic alone.
+bool dependsOn(Value value, Value on, bool throughLoads) {
   if (value == on)
     return true;
   Operation *op = value.getDefiningOp();
-  return op &&
-         llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOn(operand, on); });
+  return op && (throughLoads || !isa<LoadOp>(op)) &&
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return dependsOn(operand, on, throughLoads); });
+}
+
+/// Whether some wait for the barrier stands under no run-time condition.
+bool waitedForAlways(Value barrier) {
+  return llvm::any_of(barrier.getUsers(), [](Operation *user) {
+    return isa<WaitOp>(user) && !user->getParentOfType<scf::IfOp>();
+  });
 }
 
 /// An arrival that a condition skips although its generation counts on.
@@ -128,8 +138,11 @@ void BarrierCheck::checkCondition(ArriveOp arrive) {
       return; // an inner loop repeats the generation: not this check's business
     bool inThen = branch.getThenRegion().isAncestor(op->getParentRegion());
     // A condition on the counter itself may leave out what needs no arrival, such as the last
-    // generation.
-    if (dependsOn(branch.getCondition(), counter) || arrivesOtherwise(branch, arrive, inThen))
+    // generation. One that stays the same leaves out all of them, and so may those of the waiters.
+    bool varies = dependsOn(branch.getCondition(), counter, true);
+    if (dependsOn(branch.getCondition(), counter, false) ||
+        arrivesOtherwise(branch, arrive, inThen) ||
+        (!varies && !waitedForAlways(arrive.getBarrier())))
       continue;
     context
         .report(DiagnosticKind::ConditionalArrival, arrive,

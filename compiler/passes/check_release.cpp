@@ -286,8 +286,8 @@ void ReleaseCheck::checkRead(RoleOp role, const SharedAccess &read) {
   for (const Filling &filling : fillings) {
     if (filling.access.shared != read.shared || !boxesMayOverlap(filling.access, read))
       continue;
-    if (filling.access.actor != Actor::BulkLoad)
-      return; // what it reads may be what another role made of the tile
+    if (filling.access.actor != Actor::BulkLoad || filling.role == role)
+      return; // perhaps what another role made of the tile; own copies: check_sync.cpp
     load = &filling;
   }
   if (!load)

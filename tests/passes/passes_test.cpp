@@ -5,7 +5,10 @@
 //                                       or without cases, once
 //   // RUN: plan KERNEL [NAME=VALUE…]   the planned IR of one kernel: layouts, addresses
 //   // RUN: lower KERNEL [NAME=VALUE…]  the lowered IR of one kernel
+//   // RUN: emit KERNEL [NAME=VALUE…]   what printing one kernel as CUDA has to say, without the
+//   text
 
+#include "compiler/codegen/emit_kernel.h"
 #include "compiler/frontend/frontend.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/support/render.h"
@@ -36,7 +39,7 @@ struct Session {
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
 };
 
-enum class Stage { Planned, Lowered };
+enum class Stage { Planned, Lowered, Emitted };
 
 /// The IR of a kernel after a stage; empty after an error.
 std::string compile(Session &session, std::string_view kernel, const frontend::Bindings &bindings,
@@ -48,10 +51,12 @@ std::string compile(Session &session, std::string_view kernel, const frontend::B
   passes::Context context{session.files, session.diags};
   auto op = *module->getBody()->getOps<tile::KernelOp>().begin();
   if (!passes::checkAndPlan(op, context) ||
-      (stage == Stage::Lowered && !passes::lowerKernel(op, context)))
+      (stage != Stage::Planned && !passes::lowerKernel(op, context)))
     return "";
   if (mlir::failed(mlir::verify(*module)))
     return "the IR does not verify\n";
+  if (stage == Stage::Emitted)
+    return codegen::emitKernel(op, session.files, session.diags) ? "emitted\n" : "";
   std::string text;
   llvm::raw_string_ostream(text) << *module;
   return text + "\n";
@@ -87,9 +92,12 @@ std::string run(const fq_test::Input &input) {
   if (!session.diags.hasErrors()) {
     if (verb == "check")
       check(session, bindings);
-    else if (verb == "plan" || verb == "lower")
-      out = compile(session, input.args[1], bindings,
-                    verb == "plan" ? Stage::Planned : Stage::Lowered);
+    else if (verb == "plan")
+      out = compile(session, input.args[1], bindings, Stage::Planned);
+    else if (verb == "lower")
+      out = compile(session, input.args[1], bindings, Stage::Lowered);
+    else if (verb == "emit")
+      out = compile(session, input.args[1], bindings, Stage::Emitted);
     else
       return fmt::format("unknown verb {}\n", verb);
   }
