@@ -77,7 +77,7 @@ CopyBounds KernelEmitter::copyBounds(Value window, const PointLayout &chosen, in
     std::string name = freshName(argument.getName().str() + "_index");
     out.line("const i64 {} = {};", name, index);
     bounds.indices.push_back(name);
-    Value limit = view && view.getUntil() && *view.getUntilDim() == dim ? view.getUntil() : Value();
+    Value limit = view && view.getUntil() && static_cast<int64_t>(*view.getUntilDim()) == dim ? view.getUntil() : Value();
     APInt extent;
     bool inside = matchPattern(argument.getExtents()[dim], m_ConstantInt(&extent)) && offset.isConstant() && !limit &&
                   offset.constant >= 0 && offset.constant + size <= extent.getSExtValue();

@@ -246,7 +246,7 @@ void KernelEmitter::emitRoles() {
     // The roles of one warpgroup, or one role of several.
     int64_t group = roles[i].getFirstWarp() / 4;
     size_t end = i + 1;
-    while (end < roles.size() && roles[end].getFirstWarp() / 4 == group)
+    while (end < roles.size() && static_cast<int64_t>(roles[end].getFirstWarp()) / 4 == group)
       ++end;
     int64_t lastWarp = std::max<int64_t>(4 * (group + 1), roles[i].getLastWarp());
     bool only = static_cast<int64_t>(budgets.size()) * 4 == lastWarp && group == 0;

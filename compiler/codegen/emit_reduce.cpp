@@ -204,7 +204,7 @@ void KernelEmitter::combineAcrossThreads(ReduceOp reduce, const FragmentLayout &
 void KernelEmitter::emitScans(MapOp map, const PointLayout &chosen) {
   map.walk([&](ScanOp scan) {
     int last = static_cast<int>(map.getDomain().size()) - 1;
-    if (scan.getDim() != last) {
+    if (static_cast<int>(scan.getDim()) != last) {
       reportAt(diags, DiagnosticKind::Unsupported, files, scan, "a scan runs along the last index of its `map`");
       names[scan.getResult()] = "0.0f"; // so that its uses are not reported as well
       return;

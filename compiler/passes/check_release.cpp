@@ -303,13 +303,16 @@ void ReleaseCheck::checkRead(RoleOp role, const SharedAccess &read) {
                    wait->getBlock() != read.statement->getBlock();
     SharedOp shared = read.shared;
     bool ring = shared.getType().getSlots() > 1 && load->full;
-    auto ahead = ring ? difference(linearOf(wait.getGeneration(), wait.getOffset()),
-                                   read.generation.plus(load->fullDistance))
-                      : std::nullopt;
-    // A wait of an earlier iteration counts for the generations that it names.
-    if (ahead && !precedes(wait, read.statement) && loop && loop->isAncestor(read.statement))
-      *ahead -= growth(linearOf(wait.getGeneration()), loop).value_or(0);
-    waited |= reaches && ahead.value_or(0) >= 0;
+    int64_t ahead = 0;
+    if (ring)
+      if (auto apart = difference(linearOf(wait.getGeneration(), wait.getOffset()),
+                                  read.generation.plus(load->fullDistance))) {
+        ahead = *apart;
+        // A wait of an earlier iteration counts for the generations that it names.
+        if (!precedes(wait, read.statement) && loop && loop->isAncestor(read.statement))
+          ahead -= growth(linearOf(wait.getGeneration()), loop).value_or(0);
+      }
+    waited |= reaches && ahead >= 0;
   });
   if (waited || !reported.insert({read.statement, read.shared}).second)
     return;

@@ -43,18 +43,21 @@ private:
   std::map<std::tuple<Block *, void *, int64_t, int64_t>, Place> known;
 };
 
+/// An attribute's value as the signed number that it is; ODS accessors are unsigned.
+int64_t signedOf(uint64_t value) { return static_cast<int64_t>(value); }
+
 std::vector<RingLowering::Use> RingLowering::uses() {
   std::vector<Use> result;
   role.walk([&](Operation *op) {
     if (auto wait = dyn_cast<WaitOp>(op))
-      result.push_back({op, wait.getGeneration(), wait.getOffset(), wait.getBarrier().getType().getSlots()});
+      result.push_back({op, wait.getGeneration(), signedOf(wait.getOffset()), wait.getBarrier().getType().getSlots()});
     else if (auto arrive = dyn_cast<ArriveOp>(op))
-      result.push_back({op, arrive.getGeneration(), arrive.getOffset(), arrive.getBarrier().getType().getSlots()});
+      result.push_back({op, arrive.getGeneration(), signedOf(arrive.getOffset()), arrive.getBarrier().getType().getSlots()});
     else if (auto copy = dyn_cast<CopyOp>(op); copy && copy.getBarrier())
-      result.push_back({op, copy.getGeneration(), copy.getOffset(), copy.getBarrier().getType().getSlots()});
+      result.push_back({op, copy.getGeneration(), signedOf(copy.getOffset()), copy.getBarrier().getType().getSlots()});
     else if (auto view = dyn_cast<ViewOp>(op))
       if (auto shared = dyn_cast<SharedType>(view.getBase().getType()))
-        result.push_back({op, view.getGeneration(), view.getGenerationOffset(), shared.getSlots()});
+        result.push_back({op, view.getGeneration(), signedOf(view.getGenerationOffset()), shared.getSlots()});
   });
   return result;
 }

@@ -37,10 +37,11 @@ TEST(Diagnostics, every_kind_has_a_golden_file) {
       fq_test::readFile(fq_test::testsFolder() / "unit/runtime_launch_test.cpp");
   for (const DiagnosticInfo &info : allDiagnostics()) {
     const std::string shown = "[" + std::string(info.name) + "]";
-    if (isReportedAtLaunch(info.kind))
+    if (isReportedAtLaunch(info.kind)) {
       EXPECT_TRUE(launches.contains(shown)) << info.name << " needs a test of a launch";
-    else if (!isFromTheAssembler(info.kind))
+    } else if (!isFromTheAssembler(info.kind)) {
       EXPECT_TRUE(golden.contains(shown + "\n")) << info.name << " needs a fail_*.tile";
+    }
   }
 }
 
