@@ -36,10 +36,15 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     register budget of each warpgroup in order.
 
     ```mlir
-    tile.kernel @scale attributes {dims = ["N"], resident = 1 : i64, warpgroup_regs = [128]} {
+    tile.kernel @scale attributes {
+        dims = ["N"], static_dims = {}, params = {W = "64"}, where = [],
+        arguments = [{name = "x", kind = "tensor", type = f32, access = "in", shape = ["N"], layout = "packed"} ],
+        grid = [{name = "p", extent = "1"} ], resident = 1 : i64, warpgroup_regs = array<i64: 128>} {
       %n = tile.dim "N"
-      %x = tile.argument "x" [%n] : !tile.tensor<1, f32>
-      tile.role "work" warps 0 to 4 { … }
+      %x = tile.argument "x" in [%n] : <1, f32>
+      tile.role "work" warps 0 to 4 {
+        tile.sync
+      }
     }
     ```
   }];
@@ -58,7 +63,9 @@ def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator, HasParent<"KernelO
     starts at a multiple of four warps and has 4·n; a role of one warp has one. Warps that no role claims exit at once.
 
     ```mlir
-    tile.role "mma" warps 4 to 12 { … }
+    tile.role "mma" warps 4 to 12 {
+      tile.sync
+    }
     ```
   }];
   let arguments = (ins StrAttr:$name, I64Attr:$first_warp, I64Attr:$last_warp);
@@ -81,15 +88,31 @@ class Tile_LaunchValue<string mnemonic, dag result> : Tile_Op<mnemonic, [Pure,
 }
 def Tile_DimOp : Tile_LaunchValue<"dim", (outs I64:$result)> {
   let summary = "a dimension known at launch; between 0 and 2^31 - 1";
+  let description = [{
+    ```mlir
+    %n = tile.dim "N"
+    ```
+  }];
   let assemblyFormat = "$name attr-dict";
 }
 def Tile_AxisOp : Tile_LaunchValue<"axis", (outs I64:$result)> {
   let summary = "this CTA's coordinate on a grid axis; between 0 and 2^31 - 2";
+  let description = [{
+    ```mlir
+    %m = tile.axis "m"
+    ```
+  }];
   let assemblyFormat = "$name attr-dict";
 }
 def Tile_ScalarOp : Tile_Op<"scalar", [Pure]> {
   let summary = "a scalar argument";
-  let description = "Integer arguments are widened to i64.";
+  let description = [{
+    Integer arguments are widened to i64.
+
+    ```mlir
+    %scale = tile.scalar "scale" : f32
+    ```
+  }];
   let arguments = (ins StrAttr:$name);
   let results = (outs AnyTypeOf<[F32, F16, BF16, I64, I1]>:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
@@ -99,7 +122,7 @@ def Tile_ArgumentOp : Tile_Op<"argument", [NoMemoryEffect]> {
   let summary = "a tensor argument";
   let description = [{
     ```mlir
-    %a = tile.argument "a" in [%m, %k] : !tile.tensor<2, bf16>
+    %a = tile.argument "a" in [%m, %k] : <2, bf16>
     ```
   }];
   let arguments = (ins StrAttr:$name, Tile_AccessAttr:$access, Variadic<I64>:$extents);
@@ -114,7 +137,7 @@ def Tile_SharedOp : Tile_Op<"shared"> {
     Passes add `swizzle` (assign-layouts), `row_bytes` and `byte_offset` (plan-shared).
 
     ```mlir
-    %a_s = tile.shared "a_s" : !tile.shared<4, [128, 64], bf16>
+    %a_s = tile.shared "a_s" : <4, [128, 64], bf16>
     ```
   }];
   let arguments = (ins StrAttr:$name, OptionalAttr<Tile_SwizzleAttr>:$swizzle, OptionalAttr<I64Attr>:$byte_offset);
@@ -128,7 +151,7 @@ def Tile_BarrierOp : Tile_Op<"barrier"> {
     Each generation completes when every arriver has arrived once and every copy attached to it has landed.
 
     ```mlir
-    %full = tile.barrier "full" from ["load"] to ["mma"] : !tile.barrier<4>
+    %full = tile.barrier "full" from ["load"] to ["mma"] : <4>
     ```
   }];
   let arguments = (ins StrAttr:$name, StrArrayAttr:$arrivers, StrArrayAttr:$waiters,
@@ -141,6 +164,10 @@ def Tile_FragOp : Tile_Op<"frag"> {
   let summary = "declares a fragment, undefined until written, dead at the end of its block";
   let description = [{
     `layout` is set by assign-layouts.
+
+    ```mlir
+    %acc = tile.frag "acc" : <[128, 128], f32>
+    ```
   }];
   let arguments = (ins StrAttr:$name, OptionalAttr<Tile_LayoutAttr>:$layout);
   let results = (outs Tile_Frag:$result);
@@ -156,9 +183,10 @@ def Tile_ViewOp : Tile_Op<"view", [Pure, AttrSizedOperandSegments]> {
     written, like those outside a tensor.
 
     ```mlir
-    %w = tile.view %k[%b, %t, %h, %c0] sizes [0, 64, 0, 128] until %t1 in 1
-           : !tile.tensor<4, bf16> -> !tile.view<global, [64, 128], bf16>
-    %s = tile.view %k_s gen %i + 0 [%c0, %c0] sizes [64, 128] : !tile.shared<3, [64, 128], bf16> -> …
+    %w = tile.view %keys[%batch, %t, %h, %c0] sizes [0, 64, 0, 128] until %t1 {until_dim = 1 : i64}
+        : !tile.tensor<4, bf16> -> <global, [64, 128], bf16>
+    %s = tile.view %k_s gen %i[%c0, %c0] sizes [64, 128] {generation_offset = -1 : i64}
+        : !tile.shared<3, [64, 128], bf16> -> <shared, [64, 128], bf16>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Tile_Tensor, Tile_Shared, Tile_Frag]>:$base, Optional<I64>:$generation,
@@ -183,16 +211,30 @@ class Tile_BarrierUse<string mnemonic> : Tile_Op<mnemonic> {
 }
 def Tile_WaitOp : Tile_BarrierUse<"wait"> {
   let summary = "blocks until a generation of a barrier is complete; generations below zero are";
+  let description = [{
+    ```mlir
+    tile.wait %empty[%k] {offset = -4 : i64} : <4>
+    ```
+  }];
 }
 def Tile_ArriveOp : Tile_BarrierUse<"arrive"> {
   let summary = "the role's one arrival at a generation of a barrier; below zero it does nothing";
   let description = [{
     Everything the role did before, and the copies it attached to the generation, happens before everything that a
     role does after waiting for it.
+
+    ```mlir
+    tile.arrive %full[%k] : <4>
+    ```
   }];
 }
 def Tile_SyncOp : Tile_Op<"sync"> {
   let summary = "a barrier over exactly the threads of the role";
+  let description = [{
+    ```mlir
+    tile.sync
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 def Tile_AwaitOp : Tile_Op<"await"> {
@@ -203,8 +245,8 @@ def Tile_AwaitOp : Tile_Op<"await"> {
     groups.
 
     ```mlir
-    tile.await fragment of %x : !tile.frag<[64, 64], f32>
-    tile.await wgmma keep 1
+    tile.await fragment of %u : !tile.frag<[64, 64], f32>
+    tile.await wgmma {keep = 1 : i64}
     ```
   }];
   let arguments = (ins Tile_AwaitKindAttr:$kind, Optional<Tile_Addressable>:$target,
@@ -223,6 +265,11 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     `tma`: a bulk copy between global and shared memory; a load completes on `barrier`. `async`: per-thread cp.async
     from global to shared memory. `plain`: executed by the role's threads, complete when the op ends; `cast` narrows
     (`<- bf16(x)`), widening needs no cast. In the lowered stage `generation` is a slot.
+
+    ```mlir
+    tile.copy tma %a_s from %w completes %full[%k : i64]
+        : !tile.shared<1, [64, 64], bf16>, !tile.view<global, [64, 64], bf16>, !tile.barrier<4>
+    ```
   }];
   let arguments = (ins Tile_CopyKindAttr:$kind, Tile_Addressable:$target, Tile_Addressable:$source,
                        Optional<Tile_Barrier>:$barrier, Optional<Tile_Counter>:$generation,
@@ -242,7 +289,8 @@ def Tile_WgmmaOp : Tile_Op<"wgmma"> {
     an anonymous copy of the fragment taken at this point.
 
     ```mlir
-    tile.wgmma add %acc, %a, %b {transpose_b} : !tile.frag<[128, 128], f32>, …
+    tile.wgmma add %acc, %a_s, %b_s {transpose_b}
+        : !tile.frag<[64, 64], f32>, !tile.shared<1, [64, 64], bf16>, !tile.shared<1, [64, 64], bf16>
     ```
   }];
   let arguments = (ins Tile_ProductModeAttr:$mode, Tile_Addressable:$target, Tile_Addressable:$a,
@@ -284,6 +332,10 @@ def Tile_LoadOp : Tile_Op<"load", [DeclareOpInterfaceMethods<InferIntRangeInterf
   let description = [{
     Integer elements are widened to i64. Outside a map only tensors and shared tiles can be read, and the value is
     uniform over the role.
+
+    ```mlir
+    %e = tile.load %gam[%r] : !tile.shared<1, [64], f32> -> f32
+    ```
   }];
   let arguments = (ins Tile_Addressable:$source, Variadic<I64>:$indices);
   let results = (outs AnyTypeOf<[F32, F16, BF16, I64, I1]>:$result);
@@ -293,6 +345,11 @@ def Tile_LoadOp : Tile_Op<"load", [DeclareOpInterfaceMethods<InferIntRangeInterf
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "writes an element; only in a map";
+  let description = [{
+    ```mlir
+    tile.store %e, %p[%r, %c] : f32, !tile.frag<[64, 64], f32>
+    ```
+  }];
   let arguments = (ins AnyTypeOf<[F32, F16, BF16, I64, I1]>:$value, Tile_Addressable:$target, Variadic<I64>:$indices);
   let assemblyFormat = "$value `,` $target `[` $indices `]` attr-dict `:` type($value) `,` type($target)";
   let hasVerifier = 1;
@@ -305,6 +362,14 @@ def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursiveMemoryEffects,
     The body's argument runs over lower .. upper. In a map it is evaluated at each point; elsewhere once, and the result
     is uniform over the role. `fragment` says that the body reads fragments, so that the index is distributed like their
     dimension.
+
+    ```mlir
+    %s = tile.reduce sum "c" from %c0 to %c64 {
+    ^bb0(%c: i64):
+      %value = tile.load %v[%c] : !tile.frag<[64], f32> -> f32
+      tile.yield %value : f32
+    } : f32
+    ```
   }];
   let arguments = (ins Tile_ReduceKindAttr:$kind, I64:$lower, I64:$upper, StrAttr:$name,
                        UnitAttr:$fragment);
@@ -317,6 +382,13 @@ def Tile_ScanOp : Tile_Op<"scan", [SingleBlock, RecursiveMemoryEffects, HasParen
   let summary = "inclusive prefix sum (or suffix sum) along an index of the enclosing map";
   let description = [{
     The body is evaluated at the point itself; where `mask` is false it counts as zero and is not evaluated.
+
+    ```mlir
+    %s = tile.scan along 0 {
+      %value = tile.load %gam[%r] : !tile.shared<1, [64], f32> -> f32
+      tile.yield %value : f32
+    } : f32
+    ```
   }];
   let arguments = (ins I64Attr:$dim, UnitAttr:$reverse, Optional<I1>:$mask);
   let regions = (region SizedRegion<1>:$body);
@@ -326,6 +398,13 @@ def Tile_ScanOp : Tile_Op<"scan", [SingleBlock, RecursiveMemoryEffects, HasParen
 
 def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
   let summary = "the value of a reduction's or scan's body";
+  let description = [{
+    ```mlir
+    %s = tile.scan along 0 {
+      tile.yield %e : f32
+    } : f32
+    ```
+  }];
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
@@ -336,6 +415,11 @@ def Tile_InverseOp : Tile_Op<"unit_lower_inverse"> {
     Both are 64 × 64 f32 fragments (they may be the same one), `scratch` a shared tile of at least 12 KB that the role
     may overwrite. Diagonal 16 × 16 blocks by substitution in f32, each element rounded to the type of `scratch` (f16 if
     that is f32) before the rows below are solved; two merge levels as f16 products with f32 sums.
+
+    ```mlir
+    tile.unit_lower_inverse %u, %l using %t_s
+        : !tile.frag<[64, 64], f32>, !tile.frag<[64, 64], f32>, !tile.shared<1, [64, 64], f32>
+    ```
   }];
   let arguments = (ins Tile_Frag:$target, Tile_Frag:$source, AnyTypeOf<[Tile_Shared, Tile_View]>:$scratch);
   let assemblyFormat = [{
@@ -346,6 +430,11 @@ def Tile_InverseOp : Tile_Op<"unit_lower_inverse"> {
 
 def Tile_AssertOp : Tile_Op<"assert"> {
   let summary = "stops the kernel with a message if the condition is false";
+  let description = [{
+    ```mlir
+    tile.assert %fits, "n < 64"
+    ```
+  }];
   let arguments = (ins I1:$condition, StrAttr:$message);
   let assemblyFormat = "$condition `,` $message attr-dict";
 }
