@@ -1,4 +1,4 @@
-/// Products and bulk stores in flight.
+/// Products in flight, and what awaits mean.
 ///
 /// A product's target belongs to the tensor cores until it is awaited, and so do the registers of a
 /// register operand. An operand `E(x)` is a copy, so that x itself is free at once; the copy's
@@ -29,7 +29,6 @@ private:
   void checkAwait(AwaitOp await);
   void checkStoreAwait(AwaitOp await);
   void checkEnd(Operation *end, Block *block, const InFlight::State &state);
-  void checkStoresAtEnd();
   bool isTarget(FragOp frag);
   bool isCarried(FragOp frag, Operation *statement) const;
   SourceRange place(Operation *statement, const FragmentAccess &access) const;
@@ -258,41 +257,6 @@ void AsyncCheck::checkEnd(Operation *end, Block *block, const InFlight::State &s
   }
 }
 
-/// A store that is still reading when the CTA ends reads shared memory that belongs to another one.
-void AsyncCheck::checkStoresAtEnd() {
-  SmallVector<CopyOp> stores;
-  SmallVector<AwaitOp> awaits;
-  role.walk([&](Operation *op) {
-    if (auto copy = dyn_cast<CopyOp>(op);
-        copy && copy.getKind() == CopyKind::Tma && space(copy.getSource()) == Space::Shared)
-      stores.push_back(copy);
-    else if (auto await = dyn_cast<AwaitOp>(op))
-      awaits.push_back(await);
-  });
-  for (CopyOp store : stores) {
-    bool awaited = llvm::any_of(awaits, [&](AwaitOp await) {
-      switch (await.getKind()) {
-      case AwaitKind::Tile:
-        return declaration(await.getTarget()) == declaration(store.getSource());
-      case AwaitKind::Tensor:
-        return declaration(await.getTarget()) == declaration(store.getTarget());
-      case AwaitKind::CopyTma:
-        return true;
-      case AwaitKind::Fragment:
-      case AwaitKind::Wgmma:
-      case AwaitKind::CopyAsync:
-        break;
-      }
-      return false;
-    });
-    if (!awaited)
-      context.diags
-          .report(DiagnosticKind::NeverAwaited, context.files.range(store.getOperation()),
-                  fmt::format("nothing in `{}` awaits this store", role.getName().str()))
-          .help("add `await copy.tma` before the role ends");
-  }
-}
-
 bool AsyncCheck::run() {
   size_t before = context.diags.errorCount();
   role.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -306,7 +270,6 @@ bool AsyncCheck::run() {
     return isa<MapOp, ReduceOp>(op) ? WalkResult::skip() : WalkResult::advance();
   });
   checkEnd(role, &role.getBody().front(), flight.atEnd());
-  checkStoresAtEnd();
   return context.diags.errorCount() == before;
 }
 

@@ -11,9 +11,7 @@
 /// tile that is no ring has no generations of its own; they are counted by W's loop, and R finds
 /// them by the full barrier. Where a tile is guarded by several barriers of R, it is given up by
 /// the last of their arrivals.
-#include "compiler/passes/accesses.h"
-#include "compiler/passes/barrier_chains.h"
-#include "compiler/passes/in_flight.h"
+#include "compiler/passes/check_sync.h"
 
 using namespace mlir;
 using namespace flashqla::tile;
@@ -49,7 +47,8 @@ Linear countedBy(const SharedAccess &access) {
 
 class ReleaseCheck {
 public:
-  ReleaseCheck(KernelOp kernel, Context &context) : kernel(kernel), context(context) {}
+  ReleaseCheck(KernelOp kernel, Context &context)
+      : kernel(kernel), context(context), chains(kernel) {}
   bool run();
 
 private:
@@ -68,6 +67,7 @@ private:
 
   KernelOp kernel;
   Context &context;
+  BarrierChains chains;
   std::vector<Filling> fillings;
   std::set<std::pair<Operation *, Operation *>> reported;
 };
@@ -237,34 +237,15 @@ void ReleaseCheck::report(ArriveOp arrive, const SharedAccess &read, const Filli
                            firstLine(context.files.range(arrive.getOperation()))));
 }
 
-/// Stores of the role that may still be reading when control comes to an arrival: those before it
-/// in its block, or in blocks around it, that no await in between covers.
+/// The walk of check_sync.cpp knows which stores may still be reading at an arrival; what it
+/// reports, it has reported.
 void ReleaseCheck::checkStores(RoleOp role) {
-  role.walk([&](ArriveOp arrive) {
-    int64_t newer = 0;
-    DenseSet<Operation *> read, stored;
-    int64_t kept = INT64_MAX;
-    for (Operation *op = arrive->getPrevNode(); op; op = op->getPrevNode()) {
-      if (op->getNumRegions() != 0 && !isa<MapOp, ReduceOp>(op))
-        return;
-      if (auto await = dyn_cast<AwaitOp>(op)) {
-        if (await.getKind() == AwaitKind::Tile)
-          read.insert(declaration(await.getTarget()));
-        else if (await.getKind() == AwaitKind::Tensor)
-          stored.insert(declaration(await.getTarget()));
-        else if (await.getKind() == AwaitKind::CopyTma)
-          kept = std::min(kept, newer + static_cast<int64_t>(await.getKeep()));
-      }
-      auto copy = dyn_cast<CopyOp>(op);
-      if (!copy || copy.getKind() != CopyKind::Tma || space(copy.getSource()) != Space::Shared)
-        continue;
-      bool done = read.contains(declaration(copy.getSource())) ||
-                  stored.contains(declaration(copy.getTarget())) || newer >= kept;
-      ++newer;
-      if (!done)
-        checkArrive(arrive, sharedAccesses(copy).front(), 0);
-    }
-  });
+  Diagnostics unused;
+  Context quiet{context.files, unused};
+  SyncCheck walk(role, chains, quiet);
+  walk.run();
+  for (const StoreAtArrival &found : walk.storesAtArrivals())
+    checkArrive(found.arrive, found.store, 0);
 }
 
 void ReleaseCheck::checkRole(RoleOp role) {

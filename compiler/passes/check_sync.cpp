@@ -24,6 +24,19 @@ constexpr int maxShifts = 16;
 
 bool isSynchronous(Actor actor) { return actor == Actor::Threads; }
 
+/// Whether an await of a tile, or of a generation of one, means this store: groups end in order, so
+/// that older ones do.
+bool waitsFor(AwaitOp await, const PendingAccess &store) {
+  if (declaration(await.getTarget()) != store.access.shared)
+    return false;
+  auto view = await.getTarget().getDefiningOp<ViewOp>();
+  if (!view)
+    return true;
+  auto newer = difference(store.access.generation,
+                          linearOf(view.getGeneration(), view.getGenerationOffset()));
+  return newer.value_or(0) <= 0;
+}
+
 /// Whether the wait completes the copy that wrote the tile.
 bool completes(WaitOp wait, const PendingAccess &load) {
   auto copy = cast<CopyOp>(load.access.statement);
@@ -137,11 +150,8 @@ SyncCheck::State SyncCheck::step(Operation &op, State state) {
     return loop(inner, std::move(state));
   if (isa<SyncOp>(op)) {
     std::erase_if(state, [&](const PendingAccess &entry) { return !inFlightAt(entry, &op); });
-  } else if (auto arrive = dyn_cast<ArriveOp>(op)) {
-    for (PendingAccess &entry : state)
-      if (!inFlightAt(entry, &op))
-        entry.arrivals.try_emplace(declaration(arrive.getBarrier()),
-                                   linearOf(arrive.getGeneration(), arrive.getOffset()));
+  } else if (auto arriveOp = dyn_cast<ArriveOp>(op)) {
+    arrive(arriveOp, state);
   } else if (auto waitOp = dyn_cast<WaitOp>(op)) {
     wait(waitOp, state);
   } else if (auto awaitOp = dyn_cast<AwaitOp>(op)) {
@@ -150,6 +160,22 @@ SyncCheck::State SyncCheck::step(Operation &op, State state) {
     access(op, state);
   }
   return state;
+}
+
+void SyncCheck::arrive(ArriveOp op, State &state) {
+  for (PendingAccess &entry : state) {
+    if (!inFlightAt(entry, op)) {
+      entry.arrivals.try_emplace(declaration(op.getBarrier()),
+                                 linearOf(op.getGeneration(), op.getOffset()));
+    } else if (entry.access.actor == Actor::BulkStore) {
+      bool known = llvm::any_of(stores, [&](const StoreAtArrival &other) {
+        return other.arrive == op && other.store.statement == entry.access.statement &&
+               other.store.generation == entry.access.generation;
+      });
+      if (!known)
+        stores.push_back({op, entry.access});
+    }
+  }
 }
 
 void SyncCheck::wait(WaitOp op, State &state) {
@@ -179,7 +205,7 @@ void SyncCheck::await(AwaitOp op, State &state) {
          store = entry.access.actor == Actor::BulkStore;
     switch (op.getKind()) {
     case AwaitKind::Tile:
-      entry.inFlight = !(store && declaration(op.getTarget()) == entry.access.shared);
+      entry.inFlight = !(store && waitsFor(op, entry));
       break;
     case AwaitKind::Tensor:
       entry.inFlight = !(store && declaration(op.getTarget()) == declaration(copy.getTarget()));
@@ -250,7 +276,7 @@ void SyncCheck::meet(State &state, const SharedAccess &later) {
 
 bool SyncCheck::run() {
   size_t before = context.diags.errorCount();
-  walk(role.getBody().front(), {});
+  reportEnd(walk(role.getBody().front(), {}));
   return context.diags.errorCount() == before;
 }
 

@@ -25,12 +25,21 @@ struct PendingAccess {
   }
 };
 
+/// A bulk store that may still be reading when the role arrives at a barrier, in terms of that
+/// place's values.
+struct StoreAtArrival {
+  tile::ArriveOp arrive;
+  SharedAccess store;
+};
+
 /// Walks a role and reports.
 class SyncCheck {
 public:
   SyncCheck(tile::RoleOp role, const BarrierChains &chains, Context &context)
       : role(role), chains(chains), context(context), flight(role) {}
   bool run();
+  /// What the walk has found, for the check of releases.
+  const std::vector<StoreAtArrival> &storesAtArrivals() const { return stores; }
 
 private:
   using State = std::vector<PendingAccess>;
@@ -45,11 +54,13 @@ private:
   void meet(State &state, const SharedAccess &later);
   void wait(tile::WaitOp op, State &state);
   void await(tile::AwaitOp op, State &state);
+  void arrive(tile::ArriveOp op, State &state);
   bool inFlightAt(const PendingAccess &earlier, mlir::Operation *op) const;
   void checkPoints(tile::MapOp map);
 
   void reportSync(const PendingAccess &earlier, const SharedAccess &later);
   void reportAwait(const PendingAccess &earlier, const SharedAccess &later);
+  void reportEnd(const State &state);
   void reportWait(const PendingAccess &earlier, const SharedAccess &later);
   bool firstReport(mlir::Operation *statement, mlir::Operation *shared) {
     return reported.insert({statement, shared}).second;
@@ -59,6 +70,7 @@ private:
   const BarrierChains &chains;
   Context &context;
   InFlight flight;
+  std::vector<StoreAtArrival> stores;
   std::set<std::pair<mlir::Operation *, mlir::Operation *>> reported;
 };
 

@@ -96,6 +96,21 @@ void SyncCheck::reportAwait(const PendingAccess &earlier, const SharedAccess &la
                         firstLine(context.files.range(later.statement))));
 }
 
+/// A store that is still reading when the CTA ends reads shared memory that belongs to another one.
+void SyncCheck::reportEnd(const State &state) {
+  for (const PendingAccess &entry : state) {
+    Operation *store = entry.access.statement;
+    if (entry.access.actor != Actor::BulkStore || !entry.inFlight ||
+        !firstReport(store, entry.access.shared))
+      continue;
+    context.diags
+        .report(DiagnosticKind::NeverAwaited, context.files.range(store),
+                fmt::format("`{}` may end while this store is still reading {}",
+                            role.getName().str(), named(context, entry.access)))
+        .help("add `await copy.tma` before the role ends");
+  }
+}
+
 void SyncCheck::reportWait(const PendingAccess &earlier, const SharedAccess &later) {
   auto copy = cast<CopyOp>(earlier.access.statement);
   auto barrier = cast<BarrierOp>(declaration(copy.getBarrier()));
