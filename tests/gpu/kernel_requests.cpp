@@ -10,7 +10,9 @@ KernelRequest copy2d(const char *element) {
 }
 
 KernelRequest transpose2d(const char *element) {
-  return tileKernel("kernels/copy_transpose.tile", "transpose_2d", {{"E", element}});
+  const bool wide = std::string(element) == "f32";
+  return tileKernel("kernels/copy_transpose.tile", "transpose_2d",
+                    {{"E", element}, {"PAD", wide ? "1" : "2"}});
 }
 
 KernelRequest rowSoftmax(const char *element) {

@@ -45,7 +45,8 @@ std::vector<MemoryCase> cases() {
   const char *copy = "kernels/copy_transpose.tile", *softmax = "kernels/row_softmax.tile";
   return {
       {"copy_2d bf16", tileKernel(copy, "copy_2d", {{"E", "bf16"}}), 16384, 16384, 2},
-      {"transpose_2d bf16", tileKernel(copy, "transpose_2d", {{"E", "bf16"}}), 16384, 16384, 2},
+      {"transpose_2d bf16", tileKernel(copy, "transpose_2d", {{"E", "bf16"}, {"PAD", "2"}}), 16384,
+       16384, 2},
       {"row_softmax bf16", tileKernel(softmax, "row_softmax", {{"E", "bf16"}}), 262144, 1024, 2},
       {"row_softmax_long bf16", tileKernel(softmax, "row_softmax_long", {{"E", "bf16"}}), 16384,
        16384, 2},
