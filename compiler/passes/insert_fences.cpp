@@ -35,13 +35,22 @@ bool writes(Operation &op, const DenseSet<Operation *> &tiles) {
     found |= space(target) == Space::Shared && tiles.contains(declaration(target));
   };
   if (auto copy = dyn_cast<CopyOp>(op)) {
-    if (copy.getKind() != CopyKind::Tma)
+    if (copy.getKind() == CopyKind::Plain)
       check(copy.getTarget());
   } else if (auto inverse = dyn_cast<InverseOp>(op)) {
     check(inverse.getScratch());
   } else if (isa<MapOp>(op)) {
     op.walk([&](StoreOp store) { check(store.getTarget()); });
   }
+  return found;
+}
+
+/// Whether the role has per-thread asynchronous copies into such a tile: what they write has landed at their await.
+bool copiesAsync(Operation *role, const DenseSet<Operation *> &tiles) {
+  bool found = false;
+  role->walk([&](CopyOp copy) {
+    found |= copy.getKind() == CopyKind::Async && tiles.contains(declaration(copy.getTarget()));
+  });
   return found;
 }
 
@@ -61,6 +70,8 @@ bool fenceBlock(Block &block, bool dirty, const DenseSet<Operation *> &tiles, bo
       bool then = fenceBlock(branch.getThenRegion().front(), dirty, tiles, insert);
       bool otherwise = branch.getElseRegion().empty() ? dirty : fenceBlock(branch.getElseRegion().front(), dirty, tiles, insert);
       dirty = then || otherwise;
+    } else if (auto await = dyn_cast<AwaitOp>(op); await && await.getKind() == AwaitKind::CopyAsync) {
+      dirty |= copiesAsync(op.getParentOfType<RoleOp>(), tiles);
     } else if (!isa<FenceProxyOp>(op)) {
       dirty |= writes(op, tiles);
     }

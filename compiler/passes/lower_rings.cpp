@@ -33,6 +33,7 @@ private:
   };
   std::vector<Use> uses();
   static scf::ForOp countingLoop(Value base);
+  static bool mayBeNegative(const Use &use);
   void addCounters();
   Place place(OpBuilder &at, Location loc, const Use &use);
   Place carriedPlace(OpBuilder &at, Location loc, const Use &use, scf::ForOp loop);
@@ -156,6 +157,15 @@ Place RingLowering::place(OpBuilder &at, Location loc, const Use &use) {
   return {slot, arith::AndIOp::create(at, loc, phase, constant(1))};
 }
 
+/// Whether generation base + offset may lie below zero: not if a loop counts the base from zero or more.
+bool RingLowering::mayBeNegative(const Use &use) {
+  auto argument = dyn_cast<BlockArgument>(use.base);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  APInt lower;
+  bool counts = loop && argument == loop.getInductionVar() && matchPattern(loop.getLowerBound(), m_ConstantInt(&lower));
+  return !counts || lower.getSExtValue() + use.offset < 0;
+}
+
 void RingLowering::lower(const Use &use) {
   OpBuilder at(use.op);
   Location loc = use.op->getLoc();
@@ -167,7 +177,7 @@ void RingLowering::lower(const Use &use) {
     wait.erase();
   } else if (auto arrive = dyn_cast<ArriveOp>(use.op)) {
     Value guard; // a generation below zero has no arrival
-    if (use.base && use.offset < 0) {
+    if (use.base && mayBeNegative(use)) {
       Value first = arith::ConstantOp::create(at, loc, at.getI64IntegerAttr(-use.offset));
       guard = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, use.base, first);
     }
