@@ -55,7 +55,7 @@ public:
       if (manifest.arguments[i].isTensor())
         if (auto done = checkMemory(manifest.arguments[i], args[i].tensor()); !done)
           return done;
-    return {};
+    return checkBulkStores();
   }
 
 private:
@@ -236,6 +236,24 @@ private:
     if (const auto address = reinterpret_cast<std::uintptr_t>(tensor.data); address % align)
       return problem("launch-alignment", "`{}` begins at {:#x}; it needs a multiple of {} bytes",
                      argument.name, address, align);
+    return {};
+  }
+
+  /// A bulk store clips rows at multiples of 16 bytes (seen on an H200): it would write into the gap
+  /// behind a row that ends elsewhere.
+  Expected<void> checkBulkStores() const {
+    for (const TensorMapRecipe &recipe : manifest.tensorMaps) {
+      const ManifestArgument &argument = manifest.arguments[recipe.argument];
+      const int row = recipe.dimensions[0].tensorDimension;
+      if (argument.access == Access::In || row < 0)
+        continue;
+      const std::int64_t bytes =
+          args[recipe.argument].tensor().sizes[row] * static_cast<std::int64_t>(dtypeBytes(argument.dtype));
+      if (bytes % 16)
+        return problem("launch-alignment",
+                       "`{}` has rows of {} bytes; a bulk store writes multiples of 16",
+                       argument.name, bytes);
+    }
     return {};
   }
 

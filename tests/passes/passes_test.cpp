@@ -88,6 +88,8 @@ std::string run(const fq_test::Input &input) {
         return fmt::format("`{}` is no binding\n", word);
       bindings[word.substr(0, equals)] = *value;
     }
+  if (verb != "check" && input.args.size() < 2)
+    return fmt::format("{} needs the name of a kernel\n", verb);
   std::string out;
   if (!session.diags.hasErrors()) {
     if (verb == "check")

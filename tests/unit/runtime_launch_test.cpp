@@ -366,6 +366,18 @@ TEST_F(Launch, pointers_and_alignment) {
             "[launch-alignment]");
 }
 
+TEST_F(Launch, bulk_stores_end_rows_at_sixteen_bytes) {
+  Manifest manifest = gemmManifest();
+  manifest.where.clear();
+  manifest.arguments[2].layout = Layout::Strided;
+  auto args = gemmArgs(128, 100, 64);
+  args[2] = TensorRef::strided(at(0x30000), DType::BF16, {128, 100}, {104, 1});
+  const Kernel kernel = load(manifest);
+  EXPECT_EQ(textOf(kernel.launch(nullptr, args.data(), args.size())),
+            "launch of gemm_nt: `c` has rows of 200 bytes; a bulk store writes multiples of 16 "
+            "[launch-alignment]");
+}
+
 TEST_F(Launch, a_ragged_dimension_ends_at_two_to_the_thirty) {
   const std::int64_t t = (std::int64_t{1} << 30) + 1;
   Manifest manifest = raggedManifest();
