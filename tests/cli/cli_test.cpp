@@ -99,6 +99,9 @@ TEST(Cli, what_cannot_be_understood_is_a_usage_error) {
            {"run"},
            {"run", "x.tile"},
            {"run", "gdn.forward", "--seed", "one"},
+           {"run", "x.tile", "gdn.forward"},
+           {"run", "--inputs", "x", "gdn.forward"},
+           {"compile", "x.tile", "--arch", "sm_80"},
            {"run", "gdn.forward", "--inputs", "x", "--heads-v", "4"},
            {"cache", "gc", "--max-mb=-1"}}) {
     const CliResult result = runCli(args);
@@ -145,6 +148,8 @@ TEST(Cli, fmt_rewrites_only_what_changes) {
   EXPECT_EQ(contents("below/a.tile"), "const C = 64\n");
   const CliResult again = runCli({"fmt", "--check", "below"});
   EXPECT_EQ(again.all, "");
+  fs::create_directory("empty");
+  EXPECT_TRUE(holds(runCli({"fmt", "empty"}).err, "[file-missing]"));
   EXPECT_EQ(again.status, cli::Done);
 }
 

@@ -169,7 +169,15 @@ void CommandLine::addRun() {
 
 void CommandLine::addGdn(CLI::App &parent) {
   CLI::App *added = verb(parent, "gdn.forward", "The whole forward of Gated Delta Networks",
-                         [this](Context &context) { return runGdnVerb(context, gdn); });
+                         [this, &parent](Context &context) {
+                           // Those of a kernel would be ignored.
+                           for (const CLI::Option *option : parent.get_options())
+                             if (option->count() != 0)
+                               return fail(context, usageError(option->get_name() +
+                                                               " is no option of gdn.forward here: "
+                                                               "its own stand behind it"));
+                           return runGdnVerb(context, gdn);
+                         });
   added
       ->add_option("--inputs", gdn.inputs,
                    "q, k, v, g, beta and, where wanted, initial_state, cu_seqlens, A_log, dt_bias; "

@@ -97,6 +97,8 @@ Expected<std::vector<std::string>> tileFiles(const std::vector<std::string> &pat
         found.insert(item->path().string());
     if (error)
       return Error{"file-read", fmt::format("{}: {}", path, error.message()), {}};
+    if (found.empty())
+      return Error{"file-missing", fmt::format("there is no .tile file below {}", path), {}};
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
@@ -137,6 +139,10 @@ Expected<driver::CompileRequest> makeRequest(Context &context, const KernelOptio
   Expected<frontend::Bindings> bindings = parseBindings(options.defines);
   if (!bindings)
     return bindings.error();
+  if (options.arch != driver::CompileRequest{}.arch)
+    return usageError(fmt::format("--arch {}: the architecture that kernels are compiled for is "
+                                  "sm_90a",
+                                  options.arch));
   Expected<Source> source = readSource(context, options.file);
   if (!source)
     return source.error();
