@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/emit_manifest.h"
 #include "compiler/driver/build_id.h"
+#include "compiler/driver/protocol.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/passes/show.h"
 #include "compiler/syntax/dump.h"
@@ -44,6 +45,20 @@ std::vector<const ast::Kernel *> kernelsOf(const ast::Module &module) {
     if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
       kernels.push_back(kernel);
   return kernels;
+}
+
+/// The `check` cases of a kernel with the parameters and static dims of this compile in place of their own.
+std::vector<frontend::CheckCase> casesOf(const ast::Module &module, const std::string &kernel,
+                                         const frontend::Bindings &bindings) {
+  Diagnostics ignored; // `flashqlac check` reports mistakes in them
+  std::vector<frontend::CheckCase> cases = frontend::checkCases(module, kernel, ignored);
+  for (frontend::CheckCase &test : cases) {
+    test.bindings = bindings;
+    for (const auto &[name, value] : bindings)
+      if (auto dim = test.dims.find(name); dim != test.dims.end() && std::holds_alternative<int64_t>(value))
+        dim->second = std::get<int64_t>(value);
+  }
+  return cases;
 }
 
 } // namespace
@@ -212,7 +227,10 @@ bool Compile::lower() {
     return false;
   if (request.onStage && !reached(Stage::Layouts, passes::showLayouts(kernel)))
     return false;
-  if (!passes::lowerKernel(kernel, context))
+  const std::vector<frontend::CheckCase> cases = casesOf(module, kernelName, request.bindings);
+  const ProtocolCheck protocol{.redundant = false, .tripCounts = false, .tolerant = true};
+  if (!checkProtocol(kernel, cases, state.byName, state.diags, protocol) || !passes::lowerKernel(kernel, context) ||
+      !checkProtocol(kernel, cases, state.byName, state.diags, protocol))
     return false;
   if (request.onStage && !reached(Stage::Schedule, passes::showSchedule(kernel, state.byName)))
     return false;
@@ -317,7 +335,7 @@ Expected<std::optional<CacheKey>> Session::cacheKey(const CompileRequest &reques
 
 const Diagnostics &Session::diagnostics() const { return state->diags; }
 
-bool Session::check(const std::string &name, const std::string &source) {
+bool Session::check(const std::string &name, const std::string &source, bool redundant) {
   size_t before = state->diags.errorCount();
   const SourceFile &file = state->add(name, source);
   ast::Module module = parse(file, state->diags);
@@ -325,14 +343,21 @@ bool Session::check(const std::string &name, const std::string &source) {
     return false;
   passes::Context context{state->byName, state->diags};
   for (const ast::Kernel *kernel : kernelsOf(module)) {
-    std::vector<frontend::Bindings> instances;
-    for (const frontend::CheckCase &test : frontend::checkCases(module, kernel->name.text, state->diags))
-      if (std::find(instances.begin(), instances.end(), test.bindings) == instances.end())
-        instances.push_back(test.bindings);
-    for (const frontend::Bindings &bindings : instances) {
+    std::map<frontend::Bindings, std::vector<frontend::CheckCase>> instances;
+    for (frontend::CheckCase &test : frontend::checkCases(module, kernel->name.text, state->diags))
+      instances[test.bindings].push_back(std::move(test));
+    for (const auto &[bindings, cases] : instances) {
       auto ir = frontend::instantiate(module, kernel->name.text, bindings, state->mlir(), state->diags);
-      if (ir && passes::checkAndPlan(*ir->getOps<tile::KernelOp>().begin(), context))
-        passes::lowerKernel(*ir->getOps<tile::KernelOp>().begin(), context);
+      if (!ir)
+        continue;
+      tile::KernelOp op = *ir->getOps<tile::KernelOp>().begin();
+      ProtocolCheck protocol;
+      protocol.redundant = redundant;
+      if (!passes::checkAndPlan(op, context) || !checkProtocol(op, cases, state->byName, state->diags, protocol))
+        continue;
+      protocol.redundant = false;
+      if (passes::lowerKernel(op, context))
+        checkProtocol(op, cases, state->byName, state->diags, protocol);
     }
   }
   return state->diags.errorCount() == before;

@@ -72,8 +72,9 @@ public:
   /// What the cache would hold this request's bundle under; nothing where the text has mistakes, which are reported.
   /// Errors: those of `compile`.
   Expected<std::optional<CacheKey>> cacheKey(const CompileRequest &request);
-  /// Parses, type-checks every kernel at its `check` cases, and runs the static rules. False after errors.
-  bool check(const std::string &file, const std::string &source);
+  /// Parses, type-checks every kernel at its `check` cases, runs the static rules, and simulates the cases and few trip
+  /// counts of each loop. False after errors. `redundant`: remarks for waits that other waits imply.
+  bool check(const std::string &file, const std::string &source, bool redundant = false);
 
   const Diagnostics &diagnostics() const;
 

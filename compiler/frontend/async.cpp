@@ -251,7 +251,7 @@ void KernelLowering::lowerCopy(const ast::Copy &copy, SourceRange range) {
   if (cast)
     castAttr = TypeAttr::get(mlirElementType(*cast));
   tile::CopyOp::create(builder, loc(range), copyKind(copy.kind), target->value, source->value,
-                       barrier, base, offset, castAttr);
+                       barrier, base, /*slot=*/Value(), offset, castAttr);
 }
 
 bool KernelLowering::checkProductShapes(const ast::Wgmma &wgmma, const TileRef &target,

@@ -1,6 +1,8 @@
 //===- TileLoweredOps.td - Lowered ops of the tile dialect --------------------------------------===//
 //
 // What the hardware gets. A generation has become a slot and a parity; counts, fences and elections are written out.
+// The generation that a slot and a parity stand for is kept beside them, as `generation` + `offset`: no code comes of
+// it, and the simulator checks the one against the other.
 //
 //===---------------------------------------------------------------------------------------------===//
 
@@ -11,37 +13,45 @@ def Tile_SlotOp : Tile_Op<"slot", [Pure]> {
   let summary = "one slot of a ring of shared tiles";
   let description = [{
     ```mlir
-    %a = tile.slot %ring[%slot : i32] : <4, [64, 64], bf16> -> <1, [64, 64], bf16>
+    %a = tile.slot %ring[%slot : i32] of %i : <4, [64, 64], bf16> -> <1, [64, 64], bf16>
     ```
   }];
-  let arguments = (ins Tile_Shared:$ring, Tile_Counter:$slot);
+  let arguments = (ins Tile_Shared:$ring, Tile_Counter:$slot, Optional<I64>:$generation,
+                       DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Tile_Shared:$result);
-  let assemblyFormat = "$ring `[` $slot `:` type($slot) `]` attr-dict `:` type($ring) `->` type($result)";
+  let assemblyFormat = "$ring `[` $slot `:` type($slot) `]` (`of` $generation^)? attr-dict `:` type($ring) `->` type($result)";
 }
 
 def Tile_WaitParityOp : Tile_Op<"wait_parity"> {
   let summary = "spins until the phase of a barrier's slot with this parity is complete";
   let description = [{
     ```mlir
-    tile.wait_parity %full[%slot : i32] parity %parity : i32 : <4>
+    tile.wait_parity %full[%slot : i32] parity %parity : i32 of %i {offset = -1 : i64} : <4>
     ```
   }];
-  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Tile_Counter:$parity);
-  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` `parity` $parity `:` type($parity) attr-dict `:` type($barrier)";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Tile_Counter:$parity, Optional<I64>:$generation,
+                       DefaultValuedAttr<I64Attr, "0">:$offset);
+  let assemblyFormat = [{
+    $barrier `[` $slot `:` type($slot) `]` `parity` $parity `:` type($parity) (`of` $generation^)? attr-dict
+    `:` type($barrier)
+  }];
 }
 
-def Tile_ArriveSlotOp : Tile_Op<"arrive_slot"> {
+def Tile_ArriveSlotOp : Tile_Op<"arrive_slot", [AttrSizedOperandSegments]> {
   let summary = "arrives at a barrier's slot: all threads of a warpgroup role, the elected lane of a warp role";
   let description = [{
     `tx_bytes` are the bytes of the copies attached to the generation: the lane that issued them arrives with
     expect_tx. `guard`, if present, must be true for the arrival to happen (a generation below zero does nothing).
 
     ```mlir
-    tile.arrive_slot %full[%slot : i32] if %started {tx_bytes = 16384 : i64} : <4>
+    tile.arrive_slot %full[%slot : i32] of %i if %started {tx_bytes = 16384 : i64} : <4>
     ```
   }];
-  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Optional<I1>:$guard, DefaultValuedAttr<I64Attr, "0">:$tx_bytes);
-  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` (`if` $guard^)? attr-dict `:` type($barrier)";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Optional<I64>:$generation, Optional<I1>:$guard,
+                       DefaultValuedAttr<I64Attr, "0">:$offset, DefaultValuedAttr<I64Attr, "0">:$tx_bytes);
+  let assemblyFormat = [{
+    $barrier `[` $slot `:` type($slot) `]` (`of` $generation^)? (`if` $guard^)? attr-dict `:` type($barrier)
+  }];
 }
 
 def Tile_ExpectTxOp : Tile_Op<"expect_tx"> {
@@ -53,11 +63,12 @@ def Tile_ExpectTxOp : Tile_Op<"expect_tx"> {
     tile.expect_tx %full[%slot : i32] {bytes = 8192 : i64} : <4>
     ```
   }];
-  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, I64Attr:$bytes);
-  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` attr-dict `:` type($barrier)";
+  let arguments = (ins Tile_Barrier:$barrier, Tile_Counter:$slot, Optional<I64>:$generation,
+                       DefaultValuedAttr<I64Attr, "0">:$offset, I64Attr:$bytes);
+  let assemblyFormat = "$barrier `[` $slot `:` type($slot) `]` (`of` $generation^)? attr-dict `:` type($barrier)";
 }
 
-def Tile_TmaLoadOp : Tile_Op<"tma_load"> {
+def Tile_TmaLoadOp : Tile_Op<"tma_load", [AttrSizedOperandSegments]> {
   let summary = "one bulk load of a box, issued by the elected lane";
   let description = [{
     `map` indexes the kernel's tensor maps. Coordinates come innermost first. The target is a window of a shared tile; `target_byte` is the offset of this box in it.
@@ -68,10 +79,11 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load"> {
     ```
   }];
   let arguments = (ins Tile_Tensor:$tensor, Tile_Addressable:$target, Tile_Barrier:$barrier, Tile_Counter:$slot,
-                       Variadic<I64>:$coordinates, I64Attr:$target_byte, I64Attr:$bytes, I64Attr:$map);
+                       Optional<I64>:$generation, Variadic<I64>:$coordinates,
+                       DefaultValuedAttr<I64Attr, "0">:$offset, I64Attr:$target_byte, I64Attr:$bytes, I64Attr:$map);
   let assemblyFormat = [{
-    $tensor `[` $coordinates `]` `into` $target `completes` $barrier `[` $slot `:` type($slot) `]` attr-dict
-    `:` type($tensor) `,` type($target) `,` type($barrier)
+    $tensor `[` $coordinates `]` `into` $target `completes` $barrier `[` $slot `:` type($slot) `]`
+    (`of` $generation^)? attr-dict `:` type($tensor) `,` type($target) `,` type($barrier)
   }];
 }
 

@@ -264,19 +264,19 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let description = [{
     `tma`: a bulk copy between global and shared memory; a load completes on `barrier`. `async`: per-thread cp.async
     from global to shared memory. `plain`: executed by the role's threads, complete when the op ends; `cast` narrows
-    (`<- bf16(x)`), widening needs no cast. In the lowered stage `generation` is a slot.
+    (`<- bf16(x)`), widening needs no cast. lower-rings adds the `slot` of the generation.
 
     ```mlir
-    tile.copy tma %a_s from %w completes %full[%k : i64]
+    tile.copy tma %a_s from %w completes %full[%k]
         : !tile.shared<1, [64, 64], bf16>, !tile.view<global, [64, 64], bf16>, !tile.barrier<4>
     ```
   }];
   let arguments = (ins Tile_CopyKindAttr:$kind, Tile_Addressable:$target, Tile_Addressable:$source,
-                       Optional<Tile_Barrier>:$barrier, Optional<Tile_Counter>:$generation,
+                       Optional<Tile_Barrier>:$barrier, Optional<I64>:$generation, Optional<Tile_Counter>:$slot,
                        DefaultValuedAttr<I64Attr, "0">:$offset, OptionalAttr<TypeAttr>:$cast);
   let assemblyFormat = [{
-    $kind $target `from` $source (`completes` $barrier^ `[` ($generation^ `:` type($generation))? `]`)? attr-dict
-    `:` type($target) `,` type($source) (`,` type($barrier)^)?
+    $kind $target `from` $source (`completes` $barrier^ `[` ($generation^)? `]`)? (`slot` $slot^ `:` type($slot))?
+    attr-dict `:` type($target) `,` type($source) (`,` type($barrier)^)?
   }];
   let hasVerifier = 1;
 }

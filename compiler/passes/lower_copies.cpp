@@ -190,8 +190,8 @@ void CopyLowering::emit(CopyOp copy, Value tile, Plan &plan) {
     auto byte = at.getI64IntegerAttr(panel * plan.panelBytes), bytes = at.getI64IntegerAttr(plan.bytes);
     auto map = at.getI64IntegerAttr(plan.map);
     if (load)
-      TmaLoadOp::create(at, loc, plan.argument.getResult(), tile, copy.getBarrier(), copy.getGeneration(), coordinates,
-                        byte, bytes, map);
+      TmaLoadOp::create(at, loc, plan.argument.getResult(), tile, copy.getBarrier(), copy.getSlot(),
+                        copy.getGeneration(), coordinates, copy.getOffsetAttr(), byte, bytes, map);
     else
       TmaStoreOp::create(at, loc, plan.argument.getResult(), tile, coordinates, byte, bytes, map);
   }
@@ -207,11 +207,12 @@ void CopyLowering::attachBytes(CopyOp copy, int64_t bytes) {
   OpBuilder at(copy);
   for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
     if (auto arrive = dyn_cast<ArriveSlotOp>(op);
-        arrive && arrive.getBarrier() == copy.getBarrier() && arrive.getSlot() == copy.getGeneration()) {
+        arrive && arrive.getBarrier() == copy.getBarrier() && arrive.getSlot() == copy.getSlot()) {
       arrive.setTxBytes(arrive.getTxBytes() + bytes);
       return;
     }
-  ExpectTxOp::create(at, copy.getLoc(), copy.getBarrier(), copy.getGeneration(), bytes);
+  ExpectTxOp::create(at, copy.getLoc(), copy.getBarrier(), copy.getSlot(), copy.getGeneration(), copy.getOffset(),
+                     bytes);
 }
 
 bool CopyLowering::lower(CopyOp copy) {

@@ -173,7 +173,7 @@ void RingLowering::lower(const Use &use) {
   if (!here.slot)
     here = place(at, loc, use);
   if (auto wait = dyn_cast<WaitOp>(use.op)) {
-    WaitParityOp::create(at, loc, wait.getBarrier(), here.slot, here.parity);
+    WaitParityOp::create(at, loc, wait.getBarrier(), here.slot, here.parity, use.base, use.offset);
     wait.erase();
   } else if (auto arrive = dyn_cast<ArriveOp>(use.op)) {
     Value guard; // a generation below zero has no arrival
@@ -182,16 +182,15 @@ void RingLowering::lower(const Use &use) {
       guard = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, use.base, first);
     }
     if (use.base || use.offset >= 0)
-      ArriveSlotOp::create(at, loc, arrive.getBarrier(), here.slot, guard, 0);
+      ArriveSlotOp::create(at, loc, arrive.getBarrier(), here.slot, use.base, guard, use.offset, 0);
     arrive.erase();
   } else if (auto copy = dyn_cast<CopyOp>(use.op)) {
-    copy.getGenerationMutable().assign(here.slot);
-    copy.setOffset(0);
+    copy.getSlotMutable().assign(here.slot);
   } else {
     auto view = cast<ViewOp>(use.op);
     auto ring = cast<SharedType>(view.getBase().getType());
     auto one = SharedType::get(at.getContext(), 1, ring.getShape(), ring.getElementType());
-    Value slot = SlotOp::create(at, loc, one, view.getBase(), here.slot);
+    Value slot = SlotOp::create(at, loc, one, view.getBase(), here.slot, use.base, use.offset);
     view.getBaseMutable().assign(slot);
     view.getGenerationMutable().clear();
     view.setGenerationOffset(0);

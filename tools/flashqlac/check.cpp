@@ -7,7 +7,7 @@
 
 namespace flashqla::cli {
 
-int checkVerb(Context &context, const std::vector<std::string> &paths) {
+int checkVerb(Context &context, const std::vector<std::string> &paths, bool redundant) {
   const Expected<std::vector<std::string>> files = tileFiles(paths);
   if (!files)
     return fail(context, files.error());
@@ -17,7 +17,7 @@ int checkVerb(Context &context, const std::vector<std::string> &paths) {
     const Expected<Source> source = readSource(context, path);
     if (!source)
       status = std::max(status, fail(context, source.error()));
-    else if (!session.check(source->name, source->text))
+    else if (!session.check(source->name, source->text, redundant))
       status = std::max<int>(status, Mistakes);
   }
   const Diagnostics &found = session.diagnostics();

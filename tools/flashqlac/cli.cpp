@@ -32,6 +32,7 @@ struct CommandLine {
   CompileOptions compile;
   FormatOptions format;
   std::vector<std::string> checkPaths;
+  bool redundant = false;
   std::string explainName;
   CollectOptions collect;
   KernelOptions why;
@@ -117,11 +118,12 @@ void CommandLine::addSources() {
   fmt->add_flag("--check", format.check, "Change nothing; name the files that would change");
   fmt->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
   CLI::App *check =
-      verb(app, "check", "Parse, check types and the static rules at the shapes of `check`",
-           [this](Context &context) { return checkVerb(context, checkPaths); });
+      verb(app, "check", "Parse, check types and the static rules, and simulate, at the shapes of `check`",
+           [this](Context &context) { return checkVerb(context, checkPaths, redundant); });
   check->add_option("FILES", checkPaths, "Files and directories; - reads standard input")
       ->required();
   check->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
+  check->add_flag("--redundant", redundant, "Name waits that other waits imply");
   CLI::App *explain =
       verb(app, "explain", "Explain a diagnostic by its name in brackets; without one, list all",
            [this](Context &context) { return explainVerb(context, explainName); });

@@ -37,7 +37,7 @@ struct FormatOptions {
 };
 int formatVerb(Context &context, const FormatOptions &options);
 
-int checkVerb(Context &context, const std::vector<std::string> &paths);
+int checkVerb(Context &context, const std::vector<std::string> &paths, bool redundant);
 int environmentVerb(Context &context);
 /// An empty name lists all kinds.
 int explainVerb(Context &context, const std::string &name);

@@ -1,0 +1,238 @@
+#include "compiler/driver/protocol.h"
+
+#include "compiler/sim/report.h"
+#include "runtime/dim_expr.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <random>
+
+namespace flashqla::driver {
+namespace {
+
+/// Steps of a CTA after which a kernel counts as endless. The largest of the tree make some ten thousand.
+constexpr int64_t stepLimit = 20'000'000;
+/// Rings of coprime sizes would ask for very many trips.
+constexpr int64_t mostTrips = 26;
+
+using frontend::CheckCase;
+
+class ProtocolChecker {
+public:
+  ProtocolChecker(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const ProtocolCheck &options)
+      : kernel(kernel), decoded(sim::decode(kernel)), files(files), diags(diags), options(options) {}
+
+  void check(const CheckCase &test);
+  void finish();
+
+private:
+  /// Something that steers how often loops run.
+  struct Knob {
+    std::string name;
+    std::string table; ///< its last length; empty: a dim
+    int64_t value;
+  };
+  std::vector<Knob> knobs(const CheckCase &test) const;
+  std::optional<CheckCase> turned(const CheckCase &test, const Knob &knob, int64_t value);
+  bool allowed(const CheckCase &test);
+  std::optional<sim::SimResult> run(const CheckCase &test, int64_t blockLimit);
+  std::optional<std::map<sim::Where, int64_t>> trips(const CheckCase &test, const Knob &knob, int64_t value);
+  int64_t unitOf(const CheckCase &test, const Knob &knob);
+  void explore(const CheckCase &test, const Knob &knob);
+  void runTurned(const CheckCase &test, const Knob &knob, int64_t value);
+  std::string situation(const CheckCase &test) const;
+
+  tile::KernelOp kernel;
+  sim::DecodedKernel decoded;
+  const SourceFiles &files;
+  Diagnostics &diags;
+  const ProtocolCheck &options;
+  std::vector<sim::SimResult> results;
+};
+
+std::string ProtocolChecker::situation(const CheckCase &test) const {
+  std::string text = decoded.program.lowered ? "in the lowered kernel at " : "at ";
+  const size_t start = text.size();
+  for (const auto &[name, value] : test.dims)
+    text += fmt::format("{}{} = {}", text.size() == start ? "" : ", ", name, value);
+  for (const auto &[name, table] : test.tables)
+    text += fmt::format("{}{} = [{}]", text.size() == start ? "" : ", ", name, fmt::join(table, ", "));
+  return text.size() == start ? text + "its only shape" : text;
+}
+
+/// Whether the launch checks of the kernel let these dims pass.
+bool ProtocolChecker::allowed(const CheckCase &test) {
+  std::vector<std::string> names;
+  std::vector<int64_t> values;
+  for (const auto &[name, value] : test.dims) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  for (const auto &[name, value] : test.scalars)
+    if (const auto *integer = std::get_if<int64_t>(&value)) {
+      names.push_back(name);
+      values.push_back(*integer);
+    }
+  for (auto clause : kernel.getWhere().getAsRange<mlir::DictionaryAttr>()) {
+    Expected<DimExpr> condition = DimExpr::parse(clause.getAs<mlir::StringAttr>("condition").str());
+    if (!condition || !condition->bind(names))
+      continue; // of other arguments than dims
+    Expected<int64_t> holds = condition->evaluate(values);
+    if (!holds || *holds == 0)
+      return false;
+  }
+  return true;
+}
+
+std::optional<sim::SimResult> ProtocolChecker::run(const CheckCase &test, int64_t blockLimit) {
+  sim::SimLaunch launch;
+  launch.dims = {test.dims.begin(), test.dims.end()};
+  launch.values = decoded.program.steeredByData;
+  launch.stepLimit = stepLimit;
+  launch.blockLimit = blockLimit;
+  for (const auto &[name, value] : test.scalars) {
+    sim::SimScalar &scalar = launch.scalars[name];
+    if (const auto *integer = std::get_if<int64_t>(&value))
+      scalar = {*integer, static_cast<float>(*integer)};
+    else if (const auto *real = std::get_if<double>(&value))
+      scalar.real = static_cast<float>(*real);
+    else if (const auto *truth = std::get_if<bool>(&value))
+      scalar.integer = *truth;
+  }
+  for (const auto &[name, table] : test.tables)
+    launch.tensors[name].ints = table;
+  if (launch.values)
+    for (const sim::LaunchValue &value : decoded.program.launchValues)
+      if (value.kind == sim::LaunchValue::Scalar)
+        launch.scalars.try_emplace(value.name, sim::SimScalar{1, 1.0f});
+  Expected<sim::SimResult> result = sim::simulate(decoded.program, launch);
+  if (!result) {
+    if (!options.tolerant && blockLimit == 0) // a case that the author wrote
+      diags.report(DiagnosticKind::CheckCase, test.range,
+                   fmt::format("this case cannot be launched: {}", result.error().message));
+    return std::nullopt;
+  }
+  return std::move(*result);
+}
+
+void ProtocolChecker::check(const CheckCase &test) {
+  if (!allowed(test)) {
+    if (!options.tolerant)
+      diags.report(DiagnosticKind::CheckCase, test.range, "a `where` clause of the kernel forbids this case");
+    return;
+  }
+  std::optional<sim::SimResult> result = run(test, 0);
+  if (!result)
+    return;
+  sim::report(*result, decoded, situation(test), files, diags);
+  const bool clean = result->findings.empty();
+  results.push_back(std::move(*result));
+  if (options.tripCounts && clean)
+    for (const Knob &knob : knobs(test))
+      explore(test, knob);
+}
+
+std::vector<ProtocolChecker::Knob> ProtocolChecker::knobs(const CheckCase &test) const {
+  std::vector<Knob> found;
+  for (const auto &[name, value] : test.dims)
+    for (const sim::LaunchValue &launch : decoded.program.launchValues)
+      if (launch.kind == sim::LaunchValue::Dim && launch.name == name)
+        found.push_back({name, {}, value});
+  for (const auto &[name, table] : test.tables)
+    if (table.size() >= 2 && table.front() == 0 && std::is_sorted(table.begin(), table.end()))
+      found.push_back({fmt::format("the last length in {}", name), name, table.back() - table[table.size() - 2]});
+  return found;
+}
+
+/// The case with another value of the knob; nothing where the `where` clauses forbid it.
+std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Knob &knob, int64_t value) {
+  CheckCase changed = test;
+  if (knob.table.empty()) {
+    changed.dims[knob.name] = value;
+  } else {
+    std::vector<int64_t> &table = changed.tables[knob.table];
+    const int64_t before = table.back();
+    table.back() = table[table.size() - 2] + value;
+    for (const sim::LaunchValue &launch : decoded.program.launchValues) // rows that the table names must exist
+      if (launch.kind == sim::LaunchValue::Dim)
+        if (int64_t &dim = changed.dims[launch.name]; dim >= before)
+          dim = std::max(dim, table.back());
+  }
+  for (const auto &[name, table] : changed.tables) // a table's own length may hang on the dim
+    if (test.dims != changed.dims && knob.table.empty())
+      for (int64_t entry : table)
+        if (knob.value > 0 && entry > value && entry <= knob.value)
+          return std::nullopt;
+  return allowed(changed) ? std::optional(changed) : std::nullopt;
+}
+
+/// Iterations of each loop; nothing where the value is not allowed.
+std::optional<std::map<sim::Where, int64_t>> ProtocolChecker::trips(const CheckCase &test, const Knob &knob,
+                                                                    int64_t value) {
+  std::optional<CheckCase> changed = turned(test, knob, value);
+  if (!changed)
+    return std::nullopt;
+  std::optional<sim::SimResult> result = run(*changed, 2);
+  return result ? std::optional(std::move(result->trips)) : std::nullopt;
+}
+
+/// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop.
+int64_t ProtocolChecker::unitOf(const CheckCase &test, const Knob &knob) {
+  constexpr int64_t more = 8;
+  auto low = trips(test, knob, 0);
+  for (int64_t step = 1; step <= 1024; step *= 2)
+    if (auto far = trips(test, knob, more * step))
+      for (const auto &[loop, count] : *far)
+        if (count >= (low ? (*low)[loop] : 0) + more)
+          return step;
+  return 0;
+}
+
+void ProtocolChecker::runTurned(const CheckCase &test, const Knob &knob, int64_t value) {
+  std::optional<CheckCase> changed = turned(test, knob, value);
+  if (!changed)
+    return;
+  std::optional<sim::SimResult> result = run(*changed, 3);
+  if (!result)
+    return;
+  sim::report(*result, decoded, situation(*changed), files, diags);
+  results.push_back(std::move(*result));
+}
+
+void ProtocolChecker::explore(const CheckCase &test, const Knob &knob) {
+  int64_t period = 1;
+  for (const sim::SharedObject &tile : decoded.program.shared)
+    period = std::lcm(period, tile.slots);
+  for (const sim::BarrierObject &barrier : decoded.program.barriers)
+    period = std::lcm(period, barrier.slots);
+  const int64_t wanted = std::min(2 * period + 1, mostTrips);
+  const int64_t unit = unitOf(test, knob);
+  if (unit == 0)
+    return;
+  const size_t errors = diags.errorCount();
+  for (int64_t trip = 0; trip <= wanted && diags.errorCount() == errors; ++trip) {
+    runTurned(test, knob, trip * unit);
+    if (unit > 1)
+      runTurned(test, knob, trip * unit + unit / 2 + (unit > 2 ? 1 : 0));
+  }
+}
+
+void ProtocolChecker::finish() {
+  if (options.redundant)
+    sim::reportRedundantWaits(results, decoded, files, diags);
+}
+
+} // namespace
+
+bool checkProtocol(tile::KernelOp kernel, const std::vector<CheckCase> &cases, const SourceFiles &files,
+                   Diagnostics &diags, const ProtocolCheck &options) {
+  const size_t before = diags.errorCount();
+  ProtocolChecker checker(kernel, files, diags, options);
+  for (const CheckCase &test : cases)
+    checker.check(test);
+  checker.finish();
+  return diags.errorCount() == before;
+}
+
+} // namespace flashqla::driver

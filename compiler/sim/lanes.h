@@ -1,0 +1,78 @@
+/// Evaluates scalars, and the bodies of maps for many points at once.
+///
+/// The points of a map are independent but for scans, which run along whole rows; they are evaluated in blocks of rows,
+/// instruction by instruction. A scalar of a role is the same with one lane.
+#pragma once
+
+#include "compiler/sim/storage.h"
+
+#include <functional>
+
+namespace flashqla::sim {
+
+class Lanes {
+public:
+  Lanes(const Program &program, Storage &storage, Registers &registers)
+      : program(program), storage(storage), registers(registers) {}
+
+  /// One instruction on registers of the role.
+  void scalar(const LaneInstr &instr);
+
+  struct Outcome {
+    /// For each of the map's accesses that is not dense: the elements touched.
+    std::vector<Region> touched;
+    /// Accesses with an index outside: index in Program::accesses, and the coordinate.
+    struct Outside {
+      uint32_t access;
+      int64_t coordinate, extent;
+    };
+    std::vector<Outside> outside;
+  };
+  /// All points of a map. Without values only conditions and places are computed, and conditions on data hold both ways.
+  /// `tensors` is called for each element of a tensor that is touched: tensor, offset, whether it is written.
+  Outcome map(const MapBody &body, const std::function<void(uint32_t, int64_t, bool)> &tensors);
+
+private:
+  using Mask = std::vector<uint8_t>; ///< empty: all lanes
+  template <class T> struct Operand {
+    const T *values;
+    size_t step; ///< 0 for a scalar of the role
+    T operator[](size_t lane) const { return values[lane * step]; }
+  };
+  Operand<int64_t> ints(Reg reg) const;
+  Operand<float> reals(Reg reg) const;
+  int64_t *intResult(Reg reg);
+  float *realResult(Reg reg);
+  template <class F> void intOp(const LaneInstr &instr, F f);
+  template <class F> void realOp(const LaneInstr &instr, F f);
+  template <class F> void compareReals(const LaneInstr &instr, F f);
+
+  void run(const Code &code, const Mask &mask);
+  void run(const LaneInstr &instr, const Mask &mask);
+  void compute(const LaneInstr &instr);
+  void load(const LaneInstr &instr, const Mask &mask);
+  void store(const LaneInstr &instr, const Mask &mask);
+  void branch(const Branch &branch, Reg condition, const Mask &mask);
+  void reduce(const Reduction &reduction, Reg result, const Mask &mask);
+  void reduceWhole(const Reduction &reduction, Reg result);
+  void scan(const ScanBody &scan, Reg result, const Mask &mask);
+  void copyWhere(Reg to, Reg from, const Mask &mask);
+  /// Offsets in the object of an access's elements; -1 where a lane is off or outside.
+  const Window &place(uint32_t access, const Mask &mask);
+  void note(uint32_t access, const Window &window, bool write);
+
+  const Program &program;
+  Storage &storage;
+  Registers &registers;
+  const MapBody *body = nullptr;
+  size_t lanes = 1, capacity = 1, rowLength = 1;
+  std::vector<int64_t> laneInts, offsets;
+  std::vector<float> laneReals;
+  std::vector<std::vector<bool>> marks;      ///< of accesses that are not dense
+  std::vector<Window> windows;
+  Window window;
+  Outcome outcome;
+  const std::function<void(uint32_t, int64_t, bool)> *tensorUse = nullptr;
+};
+
+} // namespace flashqla::sim
