@@ -186,7 +186,7 @@ Lanes::Outcome Lanes::map(const MapBody &map, const std::function<void(uint32_t,
   body = &map;
   tensorUse = &tensors;
   outcome = {};
-  marks.assign(map.accesses.size(), {});
+  touched.assign(map.accesses.size(), {});
   windows.assign(map.accesses.size(), {});
   int64_t points = 1;
   for (int64_t extent : map.domain)
@@ -215,15 +215,8 @@ Lanes::Outcome Lanes::map(const MapBody &map, const std::function<void(uint32_t,
     lanes = 1;
     copyWhere(map.result, map.value, {});
   }
-  for (size_t i = 0; i < marks.size(); ++i)
-    if (!marks[i].empty()) {
-      std::array<Interval, maxRank> object;
-      for (unsigned dim = 0; dim < windows[i].rank; ++dim)
-        object[dim] = {0, windows[i].extent[dim]};
-      outcome.touched.push_back(Region::some({object.data(), windows[i].rank}, std::move(marks[i])));
-    } else {
-      outcome.touched.push_back(Region::box({{0, 0}}));
-    }
+  for (size_t i = 0; i < touched.size(); ++i)
+    outcome.touched.push_back(regionOf(touched[i], windows[i]));
   return std::move(outcome);
 }
 

@@ -60,6 +60,7 @@ private:
   /// Offsets in the object of an access's elements; -1 where a lane is off or outside.
   const Window &place(uint32_t access, const Mask &mask);
   void note(uint32_t access, const Window &window, bool write);
+  static Region regionOf(std::span<const int64_t> offsets, const Window &window);
 
   const Program &program;
   Storage &storage;
@@ -68,7 +69,7 @@ private:
   size_t lanes = 1, capacity = 1, rowLength = 1;
   std::vector<int64_t> laneInts, offsets;
   std::vector<float> laneReals;
-  std::vector<std::vector<bool>> marks;      ///< of accesses that are not dense
+  std::vector<std::vector<int64_t>> touched; ///< offsets, of accesses that are not dense
   std::vector<Window> windows;
   Window window;
   Outcome outcome;

@@ -63,15 +63,35 @@ void Lanes::note(uint32_t access, const Window &here, bool write) {
     const MapAccess &entry = body->accesses[i];
     if (entry.access != access || entry.dense)
       continue;
-    int64_t volume = 1;
-    for (unsigned dim = 0; dim < here.rank; ++dim)
-      volume *= here.extent[dim];
     windows[i] = here;
-    marks[i].resize(volume);
     for (size_t lane = 0; lane < lanes; ++lane)
       if (offsets[lane] >= 0)
-        marks[i][offsets[lane]] = true;
+        touched[i].push_back(offsets[lane]);
   }
+}
+
+/// The smallest box around the elements, and which of it they are.
+Region Lanes::regionOf(std::span<const int64_t> offsets, const Window &window) {
+  if (offsets.empty())
+    return Region::box({{0, 0}});
+  std::array<Interval, maxRank> sides;
+  auto coordinate = [&](int64_t offset, unsigned dim) { return offset / window.stride[dim] % window.extent[dim]; };
+  for (unsigned dim = 0; dim < window.rank; ++dim) {
+    sides[dim] = {INT64_MAX, INT64_MIN};
+    for (int64_t offset : offsets) {
+      sides[dim].begin = std::min(sides[dim].begin, coordinate(offset, dim));
+      sides[dim].end = std::max(sides[dim].end, coordinate(offset, dim) + 1);
+    }
+  }
+  const std::span<const Interval> box(sides.data(), window.rank);
+  std::vector<bool> elements(Region::box(box).volume());
+  for (int64_t offset : offsets) {
+    int64_t position = 0;
+    for (unsigned dim = 0; dim < window.rank; ++dim)
+      position = position * sides[dim].size() + coordinate(offset, dim) - sides[dim].begin;
+    elements[position] = true;
+  }
+  return Region::some(box, std::move(elements));
 }
 
 void Lanes::load(const LaneInstr &instr, const Mask &mask) {
