@@ -45,17 +45,17 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
   Barrier &barrier = barriers[barrierId];
   Slot &slot = slotOf(barrierId, generation);
   const int64_t slots = static_cast<int64_t>(barrier.slots.size()), phase = phaseOf(barrierId, generation);
-  const std::string name = generationName(barrierId, generation);
+  const auto name = [&] { return generationName(barrierId, generation); };
   if (phase < -1) {
     stop({FindingKind::Aliasing, where,
-          fmt::format("`{}` waits for `{}`, more than one ring before the first generation", role.name, name), {}, {},
+          fmt::format("`{}` waits for `{}`, more than one ring before the first generation", role.name, name()), {}, {},
           {fmt::format("`{}` has {} slot{}: a fresh barrier stands for generations -{} to -1", barrier.name, slots,
                        slots == 1 ? "" : "s", slots)}});
     return true;
   }
   if (slot.complete >= phase + 2) {
     stop({FindingKind::Aliasing, where,
-          fmt::format("`{}` waits for `{}` when `{}` may already be complete", role.name, name,
+          fmt::format("`{}` waits for `{}` when `{}` may already be complete", role.name, name(),
                       generationName(barrierId, generation + slots)),
           {}, {},
           {"the parity bit of the slot has flipped twice: the wait would block, for ever or for a later generation"}});
@@ -63,7 +63,7 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
   }
   if (!knowsPhase(role, barrier, slot, phase - 1)) {
     stop({FindingKind::Aliasing, where,
-          fmt::format("`{}` waits for `{}` when `{}` may not be complete", role.name, name,
+          fmt::format("`{}` waits for `{}` when `{}` may not be complete", role.name, name(),
                       generationName(barrierId, generation - slots)),
           {}, {},
           {"the parity bit of the slot cannot tell the two apart: the wait would pass a ring too early"}});
@@ -95,14 +95,14 @@ void Machine::arrive(RoleId id, BarrierId barrierId, int64_t generation, Where w
   Slot &slot = slotOf(barrierId, generation);
   const int64_t slots = static_cast<int64_t>(barrier.slots.size()), phase = phaseOf(barrierId, generation);
   const size_t index = arriverIndex(barrier, id);
-  const std::string name = generationName(barrierId, generation);
+  const auto name = [&] { return generationName(barrierId, generation); };
   if (index == barrier.arrivers.size()) {
     stop({FindingKind::OverArrival, where, fmt::format("`{}` is no arriver of `{}`", role.name, barrier.name), {}, {}, {}});
     return;
   }
   if (phase < slot.arrivals[index]) {
     Finding finding{FindingKind::OverArrival, where,
-                    fmt::format("`{}` arrives at `{}` a second time", role.name, name), {}, {}, {}};
+                    fmt::format("`{}` arrives at `{}` a second time", role.name, name()), {}, {}, {}};
     const Phase *earlier = phase == slot.complete ? &slot.current : completedPhase(slot, phase);
     if (earlier && earlier->places[index] != nowhere && earlier->places[index] != where)
       finding.labels.push_back({earlier->places[index], "it has arrived here"});
@@ -110,11 +110,11 @@ void Machine::arrive(RoleId id, BarrierId barrierId, int64_t generation, Where w
   }
   if (phase > slot.arrivals[index])
     return stop({FindingKind::SkippedArrival, where,
-                 fmt::format("`{}` arrives at `{}` and never arrived at `{}`", role.name, name,
+                 fmt::format("`{}` arrives at `{}` and never arrived at `{}`", role.name, name(),
                              generationName(barrierId, generation - slots)), {}, {}, {}});
   if (!knowsPhase(role, barrier, slot, phase - 1)) {
     Finding finding{FindingKind::OverArrival, where,
-                    fmt::format("`{}` arrives at `{}` when `{}` may not be complete", role.name, name,
+                    fmt::format("`{}` arrives at `{}` when `{}` may not be complete", role.name, name(),
                                 generationName(barrierId, generation - slots)), {}, {},
                     {"the arrival would be counted in the earlier generation"}};
     return stop(std::move(finding));
@@ -140,13 +140,13 @@ void Machine::bulkLoad(RoleId id, const Window &target, BarrierId barrierId, int
   Slot &slot = slotOf(barrierId, generation);
   const int64_t slots = static_cast<int64_t>(barrier.slots.size()), phase = phaseOf(barrierId, generation);
   const size_t index = arriverIndex(barrier, id);
-  const std::string name = generationName(barrierId, generation);
+  const auto name = [&] { return generationName(barrierId, generation); };
   if (generation < 0)
     return stop({FindingKind::OutOfBounds, where,
-                 fmt::format("a copy completes on `{}`, which does not exist", name), {}, {}, {}});
+                 fmt::format("a copy completes on `{}`, which does not exist", name()), {}, {}, {}});
   if (index == barrier.arrivers.size() || phase < slot.arrivals[index]) {
     Finding finding{FindingKind::LateCopy, where,
-                    fmt::format("the copy completes on `{}`, at which `{}` has already arrived", name, role.name), {}, {},
+                    fmt::format("the copy completes on `{}`, at which `{}` has already arrived", name(), role.name), {}, {},
                     {"the generation may be complete before the copy has landed"}};
     const Phase *earlier = phase == slot.complete ? &slot.current : completedPhase(slot, phase);
     if (earlier && index < earlier->places.size() && earlier->places[index] != nowhere)
@@ -155,7 +155,7 @@ void Machine::bulkLoad(RoleId id, const Window &target, BarrierId barrierId, int
   }
   if (!knowsPhase(role, barrier, slot, phase - 1))
     return stop({FindingKind::OverArrival, where,
-                 fmt::format("the copy completes on `{}` when `{}` may not be complete", name,
+                 fmt::format("the copy completes on `{}` when `{}` may not be complete", name(),
                              generationName(barrierId, generation - slots)), {}, {},
                  {"its bytes would be counted in the earlier generation"}});
   access({slot.loads, static_cast<int32_t>(phase + 1), Actor::BulkLoad, id}, target, true, where);
@@ -176,9 +176,9 @@ void Machine::tryComplete(BarrierId barrierId, Slot &slot) {
   if (slot.current.loads)
     slot.current.clock[slot.loads] = static_cast<int32_t>(slot.complete + 1);
   checkOvertaken(barrierId, slot);
-  slot.beforeLast = std::move(slot.last);
-  slot.last = std::move(slot.current);
-  slot.current = freshPhase(barrier);
+  std::swap(slot.beforeLast, slot.last);
+  std::swap(slot.last, slot.current);
+  slot.current.clear();
   ++slot.complete;
 }
 

@@ -24,6 +24,7 @@ public:
 
   int32_t &operator[](Agent agent) { return times[agent]; }
   int32_t operator[](Agent agent) const { return times[agent]; }
+  void clear() { std::fill(times.begin(), times.end(), 0); }
   bool knows(Epoch epoch) const { return times[epoch.agent] >= epoch.time; }
   void join(const Clock &other) {
     for (size_t i = 0; i < times.size(); ++i)

@@ -45,19 +45,21 @@ void Machine::start() {
   for (Barrier &barrier : barriers)
     for (Slot &slot : barrier.slots) {
       slot.arrivals.assign(barrier.arrivers.size(), 0);
-      slot.current = slot.last = slot.beforeLast = freshPhase(barrier);
+      slot.current.clock = slot.current.fenced = Clock(agents);
+      slot.current.times.assign(barrier.arrivers.size(), 0);
+      slot.current.places.assign(barrier.arrivers.size(), nowhere);
+      slot.last = slot.beforeLast = slot.current;
     }
 }
 
-Machine::Phase Machine::freshPhase(const Barrier &barrier) const {
-  Phase phase;
-  size_t agents = 5 * roles.size();
-  for (const Barrier &each : barriers)
-    agents += each.slots.size();
-  phase.clock = phase.fenced = Clock(agents);
-  phase.times.assign(barrier.arrivers.size(), 0);
-  phase.places.assign(barrier.arrivers.size(), nowhere);
-  return phase;
+void Machine::Phase::clear() {
+  clock.clear();
+  fenced.clear();
+  std::fill(times.begin(), times.end(), 0);
+  std::fill(places.begin(), places.end(), nowhere);
+  loads = false;
+  announced = landed = 0;
+  loadedAt = nowhere;
 }
 
 // ---- accesses

@@ -145,6 +145,8 @@ private:
     bool loads = false;
     int64_t announced = 0, landed = 0;
     Where loadedAt = nowhere;
+
+    void clear();
   };
   struct WaitRecord {
     RoleId role;
@@ -179,7 +181,6 @@ private:
   Slot &slotOf(BarrierId barrier, int64_t generation);
   int64_t phaseOf(BarrierId barrier, int64_t generation) const;
   static std::string actorName(Actor actor, const std::string &role);
-  Phase freshPhase(const Barrier &barrier) const;
   bool knowsPhase(const Role &role, const Barrier &barrier, const Slot &slot, int64_t phase) const;
   const Phase *completedPhase(const Slot &slot, int64_t phase) const;
   void tryComplete(BarrierId barrier, Slot &slot);
