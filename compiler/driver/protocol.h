@@ -15,7 +15,7 @@ namespace flashqla::driver {
 struct ProtocolCheck {
   bool redundant = false; ///< report waits that are implied
   bool tripCounts = true; ///< besides the cases themselves
-  bool tolerant = false;  ///< leave out cases that do not fit: those of other parameters than the kernel's
+  bool tolerant = false;  ///< leave out cases that do not fit – they are those of other parameters – or take long
 };
 
 /// One form of a kernel, surface or lowered, at the cases. `where` clauses of the kernel decide which shapes count. True

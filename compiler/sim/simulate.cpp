@@ -34,7 +34,7 @@ private:
   std::vector<TensorValues> made; ///< of arguments that the launch does not have
   std::vector<GlobalTensor> tensors;
   int64_t chosen = 0; ///< CTAs that run
-  std::atomic<int64_t> next = 0, done = 0;
+  std::atomic<int64_t> next = 0, done = 0, steps = 0;
   std::mutex mutex;
   SimResult result;
   std::map<int64_t, std::vector<Finding>> findings; ///< by CTA
@@ -121,6 +121,12 @@ Expected<void> Run::setTensors() {
     if (values.extents != extents[i] || (wanted != 0 && wanted != values.volume()))
       return launchError(fmt::format("`{}` is [{}] and should be [{}]", object.name, fmt::join(values.extents, ", "),
                                      fmt::join(extents[i], ", ")));
+    constexpr double most = 1e12; // elements
+    double elements = 1;
+    for (int64_t extent : values.extents)
+      elements *= static_cast<double>(extent);
+    if (elements > most || std::any_of(values.extents.begin(), values.extents.end(), [](int64_t e) { return e < 0; }))
+      return launchError(fmt::format("`{}` is [{}]: no memory holds that", object.name, fmt::join(values.extents, ", ")));
     const int64_t volume = values.volume();
     const bool present = isReal(object.element) ? !values.reals.empty() : !values.ints.empty();
     if (launch.values && !present && volume > 0) {
@@ -152,6 +158,7 @@ void Run::runBlock(int64_t block) {
   Interpreter interpreter({program, tensors, std::move(registers), static_cast<int32_t>(block), launch.values,
                            launch.stepLimit});
   interpreter.run();
+  steps += interpreter.steps();
   std::lock_guard lock(mutex);
   result.steps += interpreter.steps();
   for (const auto &[where, count] : interpreter.trips())
@@ -166,6 +173,11 @@ void Run::runBlock(int64_t block) {
 
 void Run::work() {
   for (int64_t number; (number = next++) < chosen;) {
+    if (launch.totalLimit > 0 && steps > launch.totalLimit) {
+      std::lock_guard lock(mutex);
+      result.complete = false;
+      return;
+    }
     runBlock(number + 1 == chosen ? result.blocks - 1 : number);
     const int64_t finished = ++done;
     if (launch.progress)

@@ -37,6 +37,7 @@ struct SimLaunch {
   bool values = true;
   unsigned threads = 1;
   int64_t stepLimit = 0; ///< steps of a CTA; 0: none
+  int64_t totalLimit = 0; ///< steps of all CTAs after which no other one starts; 0: none
   int64_t blockLimit = 0; ///< CTAs that run: the first ones and the last; 0: all
   /// Called now and then, from any thread: CTAs done, CTAs in all.
   std::function<void(int64_t, int64_t)> progress;
@@ -46,10 +47,11 @@ struct SimResult {
   std::vector<Finding> findings;
   std::unordered_map<Where, Machine::WaitCount> waits;
   int64_t blocks = 0, steps = 0;
+  bool complete = true; ///< all CTAs ran that were to
   std::map<Where, int64_t> trips; ///< the most iterations that each loop made in a row
 };
 
-/// Errors: sim-launch (a dim or scalar without a value, an extent that does not fit).
+/// Errors: sim-launch (a dim or scalar without a value, an extent that does not fit or is beyond any memory).
 Expected<SimResult> simulate(const Program &program, SimLaunch &launch);
 
 } // namespace flashqla::sim
