@@ -1,5 +1,7 @@
 #include "flashqla/device.h"
+#include "flashqla/executor.h"
 #include "runtime/device_state.h"
+#include "runtime/host_driver.h"
 
 #include <fmt/format.h>
 #include <utility>
@@ -97,6 +99,15 @@ Expected<Device> Device::current(const std::string &libcuda) {
     return std::move(api).error();
   const int index = currentIndex(*api);
   return openWith(*api, index < 0 ? 0 : index);
+}
+
+Device Device::on(Executor &executor) {
+  Device result(std::make_unique<DeviceState>());
+  DeviceState &state = *result.owned;
+  state.api = hostDriver();
+  state.executor = &executor;
+  state.properties = executor.properties();
+  return result;
 }
 
 const DeviceProperties &Device::properties() const { return owned->properties; }

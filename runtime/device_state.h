@@ -6,8 +6,11 @@
 
 namespace flashqla {
 
+class Executor;
+
 struct DeviceState {
   DriverApi api;
+  Executor *executor = nullptr; // runs the kernels in the place of a GPU
   CUdevice device = 0;
   CUcontext context = nullptr;
   bool retained = false; // the primary context is ours to release

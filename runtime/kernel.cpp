@@ -1,3 +1,4 @@
+#include "flashqla/executor.h"
 #include "flashqla/runtime.h"
 #include "runtime/device_state.h"
 #include "runtime/launch_check.h"
@@ -33,6 +34,7 @@ bool runsOn(std::string_view arch, const DeviceProperties &device) {
 struct Kernel::Impl {
   const DeviceState &device;
   const Manifest manifest;
+  std::unique_ptr<Executor::Program> program; // instead of a module, on an executor
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   CUdeviceptr empty = 0;
@@ -52,7 +54,8 @@ struct Kernel::Impl {
   }
 
   Expected<void> checkDevice() const;
-  Expected<void> load(const std::string &cubin);
+  Expected<void> load(const Bundle &bundle);
+  Expected<void> loadModule(const std::string &cubin);
   Expected<void> allocate();
   Expected<void> launch(StreamHandle stream, const Arg *args, std::size_t count,
                         const LaunchOptions &options);
@@ -78,7 +81,17 @@ Expected<void> Kernel::Impl::checkDevice() const {
   return {};
 }
 
-Expected<void> Kernel::Impl::load(const std::string &cubin) {
+Expected<void> Kernel::Impl::load(const Bundle &bundle) {
+  if (!device.executor)
+    return loadModule(bundle.cubin);
+  Expected<std::unique_ptr<Executor::Program>> loaded = device.executor->load(bundle, manifest);
+  if (!loaded)
+    return std::move(loaded).error();
+  program = *std::move(loaded);
+  return {};
+}
+
+Expected<void> Kernel::Impl::loadModule(const std::string &cubin) {
   if (!std::string_view(cubin).starts_with("\177ELF"))
     return Error{
         "kernel-load",
@@ -202,6 +215,8 @@ Expected<void> Kernel::Impl::launch(StreamHandle stream, const Arg *args, std::s
   const std::lock_guard lock(mutex);
   if (auto done = pack(args, symbols, slots, params); !done)
     return done;
+  if (program)
+    return program->launch({args, symbols.values});
   return start(stream, *blocks, options.dependentLaunch, params);
 }
 
@@ -213,7 +228,7 @@ Expected<Kernel> Kernel::load(const Device &device, const Bundle &bundle) {
   const ContextScope scope(device.state());
   auto done = impl->checkDevice();
   if (done)
-    done = impl->load(bundle.cubin);
+    done = impl->load(bundle);
   if (done)
     done = impl->allocate();
   if (!done)

@@ -198,7 +198,7 @@ CacheKey Compile::key(const codegen::Nvrtc &nvrtc) const {
 }
 
 bool Compile::lookUp() {
-  if (request.last < Stage::Ptx)
+  if (request.last < Stage::Ptx || !request.assemble)
     return true;
   Expected<codegen::Nvrtc> opened = codegen::Nvrtc::open(state.environment.libnvrtc);
   if (!opened)
@@ -298,7 +298,7 @@ void Compile::finish() {
   bundle.log = compiled.log;
   if (request.onStage)
     reached(Stage::Manifest, bundle.manifest);
-  else if (request.useCache)
+  else if (request.useCache && request.assemble)
     (void)Cache(state.environment.cacheDir).store(key(*nvrtc), bundle); // without a cache the compile still stands
   result.bundle = std::move(bundle);
 }
@@ -316,7 +316,8 @@ Expected<std::optional<CacheKey>> Compile::findKey() {
 }
 
 CompileResult Compile::run() {
-  if (readSource() && parseSource() && chooseKernel() && lookUp() && lower() && emit() && assemble())
+  if (readSource() && parseSource() && chooseKernel() && lookUp() && lower() && emit() &&
+      (!request.assemble || assemble()))
     finish();
   result.milliseconds = millisecondsSince(start);
   return std::move(result);

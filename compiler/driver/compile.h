@@ -50,6 +50,7 @@ struct CompileRequest {
   std::string arch = "sm_90a";
   bool allowSlow = false;           ///< keep a kernel that serialises products or spills; still reported, as warnings
   bool useCache = true;             ///< look for the bundle in the cache, and leave it there
+  bool assemble = true;             ///< otherwise NVRTC is not used: a bundle without cubin, never cached
   Stage last = Stage::Manifest;     ///< where to stop
   /// Called with each stage's text (the cubin's bytes) as it is reached. Bypasses the cache.
   std::function<void(Stage, const std::string &)> onStage;

@@ -11,6 +11,7 @@ Expected<Bundle> JitProvider::provide(const KernelRequest &request) {
   compile.source = request.source;
   compile.kernel = request.kernel;
   compile.arch = request.arch;
+  compile.assemble = output == Output::Cubin;
   for (const auto &[name, text] : request.params) {
     std::optional<frontend::Constant> value = frontend::parseConstant(text);
     if (!value)

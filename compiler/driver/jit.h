@@ -11,13 +11,19 @@ namespace flashqla {
 
 class JitProvider final : public KernelProvider {
 public:
-  explicit JitProvider(Environment environment) : environment(std::move(environment)) {}
+  enum class Output {
+    Cubin, ///< for a GPU
+    Text,  ///< the CUDA text and the manifest alone; needs no NVRTC
+  };
+  explicit JitProvider(Environment environment, Output output = Output::Cubin)
+      : environment(std::move(environment)), output(output) {}
 
   /// Errors: compile-error, whose notes are the diagnostics as text; file-read; nvrtc-missing, nvrtc-failed.
   Expected<Bundle> provide(const KernelRequest &request) override;
 
 private:
   Environment environment;
+  Output output;
 };
 
 } // namespace flashqla

@@ -3,6 +3,7 @@
 #include "flashqla/device.h"
 #include "flashqla/environment.h"
 #include "flashqla/error.h"
+#include "flashqla/executor.h"
 #include "flashqla/runtime.h"
 #include "flashqla/tensor.h"
 

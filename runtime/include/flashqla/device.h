@@ -23,6 +23,7 @@ namespace flashqla {
 
 struct DriverApi;   // runtime/driver_api.h: the table of driver functions
 struct DeviceState; // table, context, device number
+class Executor;     // flashqla/executor.h: runs kernels where there is no GPU
 
 /// The driver's CUstream, which is also the CUDA runtime's cudaStream_t. Null is the default
 /// stream.
@@ -48,6 +49,8 @@ public:
   static Expected<Device> current(const std::string &libcuda = {});
   /// On a given table of driver functions, which is copied; for tests that record the calls.
   static Expected<Device> openWith(const DriverApi &api, int index);
+  /// In the memory of this process, without a GPU. The executor must outlive the device.
+  static Device on(Executor &executor);
 
   Device(Device &&) noexcept;
   Device &operator=(Device &&) noexcept;
