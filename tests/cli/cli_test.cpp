@@ -168,8 +168,8 @@ TEST(Cli, env_says_what_to_do_about_what_is_missing) {
   settings.environment.libnvrtc = "/nowhere/libnvrtc.so";
   const CliResult result = runCli({"env"}, "", settings);
   EXPECT_EQ(result.status, cli::Done);
-  for (const char *part : {"flashqla ", "LLVM ", "nvidia-cuda-nvrtc", "needed to run kernels",
-                           "cache ", "FLASHQLA_CACHE_DIR"})
+  for (const char *part : {"flashqla ", "LLVM ", "nvidia-cuda-nvrtc", "`run` simulates", "cache ",
+                           "FLASHQLA_CACHE_DIR"})
     EXPECT_TRUE(holds(result.out, part)) << part << "\n" << result.out;
 }
 
@@ -247,22 +247,93 @@ TEST_F(CompileTest, the_cache_is_filled_listed_explained_and_emptied) {
   EXPECT_TRUE(holds(runCli({"cache", "ls"}, "", settings).out, "0 kernels"));
 }
 
-TEST_F(CompileTest, run_finds_every_mistake_before_it_asks_for_a_gpu) {
-  Safetensors file;
-  std::vector<float> data(8);
-  file.add("x", TensorRef::packed(data.data(), DType::F32, {8}));
-  ASSERT_TRUE(file.write("in.safetensors"));
-  const auto run = [](std::vector<std::string> more) {
-    std::vector<std::string> args = {"run",       "scale.tile",     "--inputs", "in.safetensors",
+namespace {
+
+/// `run` on a kernel that is written to a file, with x = 1, 2, … 8 for an input.
+class RunTest : public ::testing::Test {
+protected:
+  CliResult run(const char *kernel, std::vector<std::string> more) {
+    fq_test::writeFile("kernel.tile", kernel);
+    Safetensors file;
+    std::vector<float> data = {1, 2, 3, 4, 5, 6, 7, 8};
+    file.add("x", TensorRef::packed(data.data(), DType::F32, {8}));
+    EXPECT_TRUE(file.write("in.safetensors"));
+    std::vector<std::string> args = {"run",       "kernel.tile",    "--inputs", "in.safetensors",
                                      "--outputs", "out.safetensors"};
     args.insert(args.end(), more.begin(), more.end());
-    return runCli(args);
-  };
-  EXPECT_TRUE(holds(run({}).err, "the scalar `factor: f32` has no value")) << run({}).err;
-  EXPECT_TRUE(holds(run({"--set", "factr=2"}).err, "did you mean `factor`?"));
-  const CliResult noGpu = run({"--set", "factor=2"});
+    CliSettings settings;
+    settings.environment.libnvrtc = "/nowhere/libnvrtc.so";
+    return runCli(args, "", settings);
+  }
+
+  TemporaryFolder folder;
+};
+
+/// Without a `check` clause nothing is known of its shapes before it runs.
+constexpr const char *shiftKernel = R"(kernel shift[N](x: in f32[N], y: out f32[N])
+  grid (p: 1)
+{
+  warpgroup work regs 64 {
+    map (c: 8) y[c] = x[c + 1] where c < N
+  }
+}
+)";
+
+} // namespace
+
+TEST_F(RunTest, finds_mistakes_in_what_it_is_given) {
+  const auto scale = [&](std::vector<std::string> more) { return run(scaleKernel, more).err; };
+  EXPECT_TRUE(holds(scale({}), "the scalar `factor: f32` has no value")) << scale({});
+  EXPECT_TRUE(holds(scale({"--set", "factr=2"}), "did you mean `factor`?"));
+  EXPECT_TRUE(holds(scale({"--device", "gpu", "--threads", "2"}), "[usage]"));
+  EXPECT_TRUE(holds(scale({"--threads", "0"}), "[usage]"));
+  const CliResult noGpu = run(scaleKernel, {"--device", "gpu", "--set", "factor=2"});
   EXPECT_EQ(noGpu.status, cli::Failed);
   EXPECT_TRUE(holds(noGpu.err, "[driver-missing]")) << noGpu.err;
+}
+
+TEST_F(RunTest, needs_neither_gpu_nor_nvrtc) {
+  for (const std::vector<std::string> &device :
+       {std::vector<std::string>{}, {"--device", "sim", "--threads", "2"}}) {
+    std::vector<std::string> args = {"--set", "factor=2"};
+    args.insert(args.end(), device.begin(), device.end());
+    const CliResult result = run(scaleKernel, args);
+    ASSERT_EQ(result.status, cli::Done) << result.all;
+    EXPECT_TRUE(holds(result.out, "scale: 1 CTA of 128 threads on the simulator\n")) << result.out;
+    EXPECT_EQ(holds(result.err, "running in the simulator"), device.empty()) << result.err;
+    const Expected<Safetensors> written = Safetensors::read("out.safetensors");
+    ASSERT_TRUE(written) << written.error().text();
+    const std::vector<std::byte> &bytes = written->tensors.front().data;
+    EXPECT_EQ(reinterpret_cast<const float *>(bytes.data())[7], 16);
+  }
+}
+
+TEST_F(RunTest, shows_what_the_simulator_finds) {
+  const CliResult result = run(shiftKernel, {"--device", "sim"});
+  EXPECT_EQ(result.status, cli::Mistakes);
+  EXPECT_EQ(result.err,
+            R"(kernel.tile:5:23: error: element 8 of `x`, which has 8 there [out-of-bounds]
+    5 |     map (c: 8) y[c] = x[c + 1] where c < N
+      |                       ^^^^^^^^
+  note: found in a launch at N = 8
+)");
+  const CliResult json = run(shiftKernel, {"--device", "sim", "--diagnostics=json"});
+  EXPECT_TRUE(json.err.starts_with("{") && holds(json.err, "\"kind\":\"out-of-bounds\""))
+      << json.err;
+}
+
+TEST(Cli, gdn_forward_in_the_simulator) {
+  TemporaryFolder folder;
+  const std::vector<std::string> run = {
+      "run",     "gdn.forward", "--dim-k", "64",       "--dim-v", "64",        "--heads-v",    "2",
+      "--check", "--seqlens",   "70,5",    "--device", "sim",     "--outputs", "o.safetensors"};
+  const CliResult result = runCli(run);
+  EXPECT_EQ(result.status, cli::Done) << result.all;
+  EXPECT_TRUE(holds(result.out, "gdn.forward on the simulator: 2 sequences, 75 tokens"));
+  EXPECT_TRUE(fs::exists("o.safetensors"));
+  std::vector<std::string> more = run;
+  more.insert(more.end(), {"--bundles", "kernels"});
+  EXPECT_EQ(runCli(more).status, cli::Usage);
 }
 
 int main(int argc, char **argv) { return fq_test::main(argc, argv, "cli", "cli/testdata", golden); }

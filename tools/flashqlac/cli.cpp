@@ -50,6 +50,7 @@ private:
   void addRun();
   void addGdn(CLI::App &run);
   void addGdnData(CLI::App &verb);
+  void addDevice(CLI::App &verb, DeviceOptions &options);
 };
 
 /// A list option whose every value needs its flag, so that a file behind it is not swallowed.
@@ -118,7 +119,8 @@ void CommandLine::addSources() {
   fmt->add_flag("--check", format.check, "Change nothing; name the files that would change");
   fmt->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
   CLI::App *check =
-      verb(app, "check", "Parse, check types and the static rules, and simulate, at the shapes of `check`",
+      verb(app, "check",
+           "Parse, check types and the static rules, and simulate, at the shapes of `check`",
            [this](Context &context) { return checkVerb(context, checkPaths, redundant); });
   check->add_option("FILES", checkPaths, "Files and directories; - reads standard input")
       ->required();
@@ -164,9 +166,18 @@ void CommandLine::addRun() {
       ->type_name("NAME=VALUE");
   addList(*added, "--dim", run.dims, "A dim that no input tensor has; repeatable")
       ->type_name("NAME=VALUE");
-  added->add_option("--device", run.device, "auto or gpu (default: auto)");
+  addDevice(*added, run.device);
   added->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
   addGdn(*added);
+}
+
+void CommandLine::addDevice(CLI::App &verb, DeviceOptions &options) {
+  verb.add_option("--device", options.name,
+                  "gpu, sim (the simulator, on the CPU) or auto: sim where there is no GPU "
+                  "(default: auto)");
+  verb.add_option("--threads", options.threads,
+                  "Threads of the simulator (default: one for each core)")
+      ->check(CLI::PositiveNumber);
 }
 
 void CommandLine::addGdn(CLI::App &parent) {
@@ -201,9 +212,9 @@ void CommandLine::addGdn(CLI::App &parent) {
   added->add_flag("--check", gdn.check, "Compare with the recurrence in f64; exit status 1 if off");
   added->add_option("--tolerance", gdn.tolerance,
                     "Bound on the relative errors (default: 5e-3 for bf16, 2e-3 for f16)");
-  added->add_option("--device", gdn.device, "auto or gpu (default: auto)");
+  addDevice(*added, gdn.device);
   added->add_flag("--no-cache", gdn.noCache, "Compile anew");
-  added->add_flag("--no-run", gdn.noRun, "Compile the kernels only; needs no GPU");
+  added->add_flag("--no-run", gdn.noRun, "Compile the kernels for a GPU and do not run them");
   added
       ->add_option("--bundles", gdn.bundles,
                    "Keep the kernels in DIR, as BundleDirectory finds them")

@@ -28,7 +28,8 @@ void describeNvrtc(Context &context) {
     line(context, "NVRTC", nvrtc->version());
   else
     missing(context, "NVRTC", nvrtc.error(),
-            "needed to compile kernels: install the CUDA toolkit (12.8 or newer), or the wheel "
+            "needed to compile kernels for a GPU: install the CUDA toolkit (12.8 or newer), or the "
+            "wheel "
             "nvidia-cuda-nvrtc, and name its libnvrtc.so.13 in FLASHQLA_LIBNVRTC");
 }
 
@@ -37,8 +38,8 @@ void describeDevice(Context &context) {
   if (!device) {
     const bool driver = device.error().code.starts_with("driver-");
     missing(context, driver ? "driver" : "GPU", device.error(),
-            "needed to run kernels, not to compile them: an NVIDIA GPU of the Hopper family and "
-            "its driver; FLASHQLA_LIBCUDA names another driver library");
+            "`run` simulates kernels; to run them on the hardware: an NVIDIA GPU of the Hopper "
+            "family and its driver; FLASHQLA_LIBCUDA names another driver library");
     return;
   }
   const DeviceProperties &gpu = device->properties();

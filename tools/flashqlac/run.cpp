@@ -1,5 +1,6 @@
 #include "compiler/syntax/parser.h"
 #include "tools/flashqlac/launch_plan.h"
+#include "tools/flashqlac/target.h"
 
 #include <fmt/format.h>
 
@@ -91,7 +92,7 @@ Expected<void> checkOptions(const RunOptions &options) {
     return usageError("say what to run: a .tile file, or gdn.forward");
   if (options.inputs.empty() || options.outputs.empty())
     return usageError("a kernel needs --inputs FILE and --outputs FILE, both .safetensors");
-  return checkDeviceName(options.device);
+  return {};
 }
 
 } // namespace
@@ -109,7 +110,11 @@ int runVerb(Context &context, const RunOptions &options) {
   Expected<Safetensors> inputs = Safetensors::read(options.inputs);
   if (!inputs)
     return fail(context, inputs.error());
+  const Expected<Target> target = Target::open(context, options.device);
+  if (!target)
+    return fail(context, target.error());
   completeBindings(*request, *inputs);
+  request->assemble = !target->isSimulator();
   driver::CompileResult result;
   if (const int status = compileAndReport(context, *request, options.kernel.trace, result))
     return status;
@@ -121,20 +126,18 @@ int runVerb(Context &context, const RunOptions &options) {
     return fail(context, plan.error());
   for (const std::string &name : plan->unused)
     note(context, fmt::format("the tensor `{}` is no input of {}", name, manifest->kernel));
-  const Expected<Device> device = deviceToRunOn(context);
-  if (!device)
-    return fail(context, device.error());
-  const Expected<Kernel> kernel = Kernel::load(*device, *result.bundle);
+  const Expected<Kernel> kernel = Kernel::load(target->device(), *result.bundle);
   if (!kernel)
     return fail(context, kernel.error());
-  if (const Expected<void> done = launch(*device, *kernel, *plan); !done)
-    return fail(context, done.error());
+  target->announce(context);
+  if (const Expected<void> done = launch(target->device(), *kernel, *plan); !done)
+    return target->fail(context, done.error());
   const Expected<std::string> written = writeOutputs(*plan, options.outputs);
   if (!written)
     return fail(context, written.error());
-  context.out << fmt::format("{}: {} CTAs of {} threads on {}\n{}\n", manifest->kernel,
-                             plan->blocks, manifest->blockThreads, device->properties().name,
-                             *written);
+  context.out << fmt::format("{}: {} of {} threads on {}\n{}\n", manifest->kernel,
+                             counted(plan->blocks, "CTA"), manifest->blockThreads,
+                             target->device().properties().name, *written);
   return Done;
 }
 

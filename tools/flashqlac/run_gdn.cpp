@@ -1,7 +1,7 @@
-#include "compiler/driver/jit.h"
 #include "kernels/bundle_directory.h"
 #include "runtime/manifest.h"
 #include "tools/flashqlac/gdn_problem.h"
+#include "tools/flashqlac/target.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,8 @@ struct Mirror {
 /// Compiles what is asked for and remembers it.
 class RecordingProvider : public KernelProvider {
 public:
-  explicit RecordingProvider(const Environment &environment) : compiler(environment) {}
+  RecordingProvider(const Environment &environment, JitProvider::Output output)
+      : compiler(environment, output) {}
 
   Expected<Bundle> provide(const KernelRequest &request) override {
     Expected<Bundle> bundle = compiler.provide(request);
@@ -252,10 +253,11 @@ Expected<void> showKernels(Context &context, const GdnOptions &options,
   return options.bundles.empty() ? Expected<void>() : provider.writeTo(options.bundles);
 }
 
-int compileOnly(Context &context, const GdnOptions &options, RecordingProvider &provider) {
+int compileOnly(Context &context, const GdnOptions &options, const Environment &environment) {
   const Expected<gdn::Config> config = configOf(options);
   if (!config)
     return fail(context, config.error());
+  RecordingProvider provider(environment, JitProvider::Output::Cubin);
   for (const KernelRequest &request : gdn::kernelRequests(*config))
     if (const Expected<Bundle> bundle = provider.provide(request); !bundle)
       return fail(context, bundle.error());
@@ -263,20 +265,35 @@ int compileOnly(Context &context, const GdnOptions &options, RecordingProvider &
   return shown ? Done : fail(context, shown.error());
 }
 
-/// Runs and reports, on tensors that fit.
-int runProblem(Context &context, const GdnOptions &options, const Device &device,
-               const GdnProblem &problem, RecordingProvider &provider) {
-  Expected<GdnResults> results = runOnDevice(device, provider, problem, options.repeat);
-  if (!results)
-    return fail(context, results.error());
-  if (const Expected<void> shown = showKernels(context, options, provider); !shown)
-    return fail(context, shown.error());
-  context.out << fmt::format("\ngdn.forward on {}: {}\n", device.properties().name,
+/// Where it ran, what it ran on, how long it took.
+void describeRun(Context &context, const GdnOptions &options, const Target &target,
+                 const GdnProblem &problem, const GdnResults &results) {
+  context.out << fmt::format("gdn.forward on {}: {}\n", target.device().properties().name,
                              describe(problem));
-  context.out << fmt::format(
-      "time         {:.3f} ms ({}), blocks of {} columns of V\n", results->milliseconds,
-      options.repeat > 1 ? fmt::format("median of {}", options.repeat) : "first run",
-      results->valueBlock);
+  const std::string time =
+      target.isSimulator()
+          ? fmt::format("{:.2f} s on {}", results.milliseconds / 1000,
+                        counted(target.threads(), "thread"))
+          : fmt::format("{:.3f} ms ({})", results.milliseconds,
+                        options.repeat > 1 ? fmt::format("median of {}", options.repeat)
+                                           : "first run");
+  context.out << fmt::format("time         {}, blocks of {} columns of V\n", time,
+                             results.valueBlock);
+}
+
+/// Runs and reports, on tensors that fit.
+int runProblem(Context &context, const GdnOptions &options, const Target &target,
+               const GdnProblem &problem, RecordingProvider &provider) {
+  target.announce(context);
+  Expected<GdnResults> results = runOnDevice(target.device(), provider, problem, options.repeat);
+  if (!results)
+    return target.fail(context, results.error());
+  if (!target.isSimulator()) {
+    if (const Expected<void> shown = showKernels(context, options, provider); !shown)
+      return fail(context, shown.error());
+    context.out << "\n";
+  }
+  describeRun(context, options, target, problem, *results);
   const bool within = !options.check || checkResults(context, options, problem, *results);
   if (!options.outputs.empty()) {
     if (const Expected<void> written = writeResults(*results, options.outputs); !written)
@@ -291,13 +308,10 @@ int runProblem(Context &context, const GdnOptions &options, const Device &device
 int runGdnVerb(Context &context, const GdnOptions &options) {
   if (options.repeat < 1)
     return fail(context, usageError(fmt::format("--repeat is 1 or more, not {}", options.repeat)));
-  if (const Expected<void> known = checkDeviceName(options.device); !known)
-    return fail(context, known.error());
   Environment environment = context.environment;
   environment.alwaysCompile |= options.noCache;
-  RecordingProvider provider(environment);
   if (options.noRun)
-    return compileOnly(context, options, provider);
+    return compileOnly(context, options, environment);
   // Mistakes first, then the device; made inputs last, as they take a while.
   std::optional<GdnProblem> problem;
   if (options.inputs.empty()) {
@@ -309,16 +323,20 @@ int runGdnVerb(Context &context, const GdnOptions &options) {
       return fail(context, given.error());
     problem = std::move(*given);
   }
-  const Expected<Device> device = deviceToRunOn(context);
-  if (!device)
-    return fail(context, device.error());
+  const Expected<Target> target = Target::open(context, options.device);
+  if (!target)
+    return fail(context, target.error());
+  if (target->isSimulator() && !options.bundles.empty())
+    return fail(context, usageError("--bundles keeps kernels for a GPU, and this runs in the "
+                                    "simulator: give --no-run with it"));
   if (!problem) {
     Expected<GdnProblem> made = makeGdnProblem(options);
     if (!made)
       return fail(context, made.error());
     problem = std::move(*made);
   }
-  return runProblem(context, options, *device, *problem, provider);
+  RecordingProvider provider(environment, target->output());
+  return runProblem(context, options, *target, *problem, provider);
 }
 
 } // namespace flashqla::cli

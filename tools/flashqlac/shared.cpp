@@ -171,19 +171,4 @@ int compileAndReport(Context &context, driver::CompileRequest request, const std
   return session.diagnostics().hasErrors() ? Mistakes : Done;
 }
 
-Expected<void> checkDeviceName(const std::string &name) {
-  if (name == "auto" || name == "gpu")
-    return {};
-  return usageError(fmt::format("--device is auto or gpu, not `{}`", name));
-}
-
-Expected<Device> deviceToRunOn(Context &context) {
-  Expected<Device> device = context.openDevice(context.environment);
-  if (!device)
-    return Error(device.error())
-        .withNote("`run` needs an NVIDIA GPU of the Hopper family (sm_90) and its driver; "
-                  "`flashqlac env` shows what was found");
-  return device;
-}
-
 } // namespace flashqla::cli

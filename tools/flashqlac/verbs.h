@@ -51,12 +51,18 @@ int cacheCollectVerb(Context &context, const CollectOptions &options);
 int cacheVerifyVerb(Context &context);
 int cacheWhyVerb(Context &context, const KernelOptions &options);
 
+/// Where `run` runs (target.h).
+struct DeviceOptions {
+  std::string name = "auto";
+  unsigned threads = 0; ///< of the simulator; 0: one for each core
+};
+
 struct RunOptions {
   KernelOptions kernel;
   std::string inputs, outputs;      ///< safetensors
   std::vector<std::string> scalars; ///< NAME=VALUE
   std::vector<std::string> dims;    ///< NAME=VALUE
-  std::string device = "auto";
+  DeviceOptions device;
 };
 int runVerb(Context &context, const RunOptions &options);
 
@@ -75,7 +81,7 @@ struct GdnOptions {
   int repeat = 1;
   bool check = false;
   double tolerance = 0; ///< 0: that of the element type
-  std::string device = "auto";
+  DeviceOptions device;
 
   int headsQk = 1, headsV = 1, dimK = 128, dimV = 128;
   std::string lengths = "1024";
@@ -129,11 +135,5 @@ Expected<driver::CompileRequest> makeRequest(Context &context, const KernelOptio
 /// whether all stages up to the last one wanted were reached.
 int compileAndReport(Context &context, driver::CompileRequest request, const std::string &trace,
                      driver::CompileResult &result);
-
-/// Whether a value of --device is one. Error: usage.
-Expected<void> checkDeviceName(const std::string &name);
-/// The device that a verb runs on. Errors: those of opening it, with a note that says what is
-/// needed.
-Expected<Device> deviceToRunOn(Context &context);
 
 } // namespace flashqla::cli
