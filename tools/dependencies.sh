@@ -52,23 +52,32 @@ fq_install() {
   }
 }
 
-# Whether a CUDA toolkit or packages of one provide the headers and NVRTC.
+# Whether a CUDA toolkit of 12.8 or newer, or packages of one, provide the headers and NVRTC. Where NVRTC
+# lies in a place that flashqlac does not search, FLASHQLA_LIBNVRTC names it.
 fq_has_toolkit() {
-  found=
   for folder in "${CUDA_PATH:-/nowhere}" "${CUDA_HOME:-/nowhere}" /usr/local/cuda /usr; do
-    [ -e "$folder/include/cudaTypedefs.h" ] && found=1
+    [ -e "$folder/include/cudaTypedefs.h" ] || continue
+    version=$(sed -n 's/^#define CUDA_VERSION  *\([0-9]*\).*/\1/p' "$folder/include/cuda.h")
+    [ "${version:-0}" -ge 12080 ] || continue
+    library=libnvrtc.so.$((version / 1000))
+    [ -z "${FLASHQLA_LIBNVRTC:-}" ] || return 0
+    # /sbin is not on the PATH of users.
+    PATH=$PATH:/sbin ldconfig -p 2>/dev/null | grep -qF "$library " && return 0
+    if [ -e "$folder/lib64/$library" ]; then
+      [ "$folder" = /usr/local/cuda ] || export FLASHQLA_LIBNVRTC="$folder/lib64/$library"
+      return 0
+    fi
   done
-  [ -n "$found" ] || return 1
-  [ -z "${FLASHQLA_LIBNVRTC:-}" ] || return 0
-  ldconfig -p 2>/dev/null | grep -qE 'libnvrtc\.so\.1[23]' && return 0
-  ls /usr/local/cuda/lib64/libnvrtc.so.1[23] >/dev/null 2>&1
+  return 1
 }
+
+# Whether the wheels of this list lie in build/cuda.
+fq_has_wheels() { [ "$(cat "$fq_cuda/complete" 2>/dev/null)" = "$fq_wheels" ]; }
 
 # NVRTC and the headers from their wheels, in build/cuda/include and build/cuda/lib.
 fq_cuda_wheels() {
-  if [ ! -e "$fq_cuda/complete" ]; then
-    fq_say "no CUDA toolkit: fetching NVRTC and the headers as Python wheels"
-    command -v dpkg-query >/dev/null && fq_install python3 python3-venv
+  if ! fq_has_wheels; then
+    fq_say "no CUDA toolkit of 12.8 or newer: fetching NVRTC and the headers as Python wheels"
     python3 -m venv "$fq_cuda/venv" || fq_die "python3 cannot make a virtual environment"
     # shellcheck disable=SC2086 # a list
     "$fq_cuda/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --upgrade \
@@ -79,7 +88,7 @@ fq_cuda_wheels() {
     for file in include/cudaTypedefs.h lib/libnvrtc.so.13; do
       [ -e "$fq_cuda/$file" ] || fq_die "the wheels lack $file"
     done
-    : >"$fq_cuda/complete"
+    printf '%s\n' "$fq_wheels" >"$fq_cuda/complete"
   fi
   FLASHQLA_LIBNVRTC=$PWD/$fq_cuda/lib/libnvrtc.so.13
   export FLASHQLA_LIBNVRTC
@@ -87,9 +96,11 @@ fq_cuda_wheels() {
 
 fq_dependencies() {
   mkdir -p build
+  packages=$fq_packages
+  fq_has_toolkit || fq_has_wheels || packages="$packages python3 python3-venv"
   if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
     # shellcheck disable=SC2086 # a list
-    fq_install $fq_packages
+    fq_install $packages
   else
     fq_say "no apt here; what is needed stands in README.md under \"Requirements\""
   fi
