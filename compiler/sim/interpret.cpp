@@ -283,7 +283,7 @@ void Interpreter::touchElement(uint32_t tensor, int64_t offset, bool write, Wher
   const int32_t mine = launch.block + 1;
   int32_t other = 0;
   if (write) {
-    other = global.writer[offset].exchange(mine, std::memory_order_relaxed);
+    other = global.writer.take(offset, mine, launch.alone);
     if ((other == 0 || other == mine) && global.reader)
       other = global.reader[offset].load(std::memory_order_relaxed);
   } else {

@@ -20,6 +20,7 @@ public:
     int32_t block = 0;   ///< number of the CTA
     bool values = true;
     int64_t stepLimit = 0; ///< of all roles; 0: none
+    bool alone = false;    ///< no other CTA runs meanwhile
   };
   explicit Interpreter(Launch launch);
 

@@ -64,9 +64,27 @@ bool Region::contains(std::span<const Interval> box) const {
 }
 
 bool Region::covers(const Region &other) const {
-  if (!marked && contains(other.sides()))
-    return true;
+  if (!marked && (!other.marked || contains(other.sides())))
+    return contains(other.sides()) || other.empty();
   return remainder(other).empty();
+}
+
+/// The rest of a box is a box where they differ at one end of one dimension.
+std::optional<Region> Region::boxLeft(const Region &other) const {
+  Region left = other;
+  bool cut = false;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    const Interval &mine = intervals[dim];
+    Interval &side = left.intervals[dim];
+    const bool fromBegin = mine.begin <= side.begin, toEnd = mine.end >= side.end;
+    if (fromBegin && toEnd)
+      continue;
+    if (cut || (!fromBegin && !toEnd))
+      return std::nullopt;
+    cut = true;
+    (fromBegin ? side.begin : side.end) = fromBegin ? mine.end : mine.begin;
+  }
+  return left;
 }
 
 Region Region::remainder(const Region &other) const {
@@ -74,6 +92,9 @@ Region Region::remainder(const Region &other) const {
     return other;
   if (!marked && contains(other.sides()))
     return Region::box({{0, 0}});
+  if (!marked && !other.marked)
+    if (std::optional<Region> left = boxLeft(other))
+      return *left;
   std::vector<bool> left(other.volume());
   other.forEach(other.sides(), [&](int64_t offset) { left[offset] = true; });
   std::array<Interval, maxRank> common;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,6 +84,7 @@ public:
 
 private:
   bool contains(std::span<const Interval> box) const;
+  std::optional<Region> boxLeft(const Region &other) const;
 
   std::array<Interval, maxRank> intervals{};
   unsigned rank = 0;

@@ -156,7 +156,7 @@ void Run::runBlock(int64_t block) {
     rest /= grid[axis++];
   }
   Interpreter interpreter({program, tensors, std::move(registers), static_cast<int32_t>(block), launch.values,
-                           launch.stepLimit});
+                           launch.stepLimit, launch.threads <= 1});
   interpreter.run();
   steps += interpreter.steps();
   std::lock_guard lock(mutex);

@@ -32,6 +32,15 @@ public:
   explicit Owners(int64_t elements) : owners(static_cast<int32_t *>(std::calloc(elements, sizeof(int32_t)))) {}
   explicit operator bool() const { return owners != nullptr; }
   std::atomic_ref<int32_t> operator[](int64_t element) const { return std::atomic_ref(owners.get()[element]); }
+  /// Makes an element a CTA's and returns whose it was. Alone, without other threads, that costs no atomic exchange.
+  int32_t take(int64_t element, int32_t mine, bool alone) const {
+    std::atomic_ref<int32_t> owner = (*this)[element];
+    if (!alone)
+      return owner.exchange(mine, std::memory_order_relaxed);
+    const int32_t before = owner.load(std::memory_order_relaxed);
+    owner.store(mine, std::memory_order_relaxed);
+    return before;
+  }
 
 private:
   struct Free {
