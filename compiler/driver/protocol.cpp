@@ -22,10 +22,14 @@ using frontend::CheckCase;
 class ProtocolChecker {
 public:
   ProtocolChecker(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const ProtocolCheck &options)
-      : kernel(kernel), decoded(sim::decode(kernel)), files(files), diags(diags), options(options) {}
+      : kernel(kernel), decoded(sim::decode(kernel)), files(files), diags(diags), options(options),
+        errorsBefore(diags.errorCount()) {
+    readClauses();
+  }
 
   void check(const CheckCase &test);
   void finish();
+  bool clean() const { return diags.errorCount() == errorsBefore; }
 
 private:
   /// Something that steers how often loops run.
@@ -36,12 +40,12 @@ private:
   };
   std::vector<Knob> knobs(const CheckCase &test) const;
   std::optional<CheckCase> turned(const CheckCase &test, const Knob &knob, int64_t value);
+  void readClauses();
   bool allowed(const CheckCase &test);
   std::optional<sim::SimResult> run(const CheckCase &test, int64_t blockLimit);
-  std::optional<std::map<sim::Where, int64_t>> trips(const CheckCase &test, const Knob &knob, int64_t value);
   int64_t unitOf(const CheckCase &test, const Knob &knob);
   void explore(const CheckCase &test, const Knob &knob);
-  void runTurned(const CheckCase &test, const Knob &knob, int64_t value);
+  const sim::SimResult *runTurned(const CheckCase &test, const Knob &knob, int64_t value);
   std::string situation(const CheckCase &test) const;
 
   tile::KernelOp kernel;
@@ -49,6 +53,9 @@ private:
   const SourceFiles &files;
   Diagnostics &diags;
   const ProtocolCheck &options;
+  const size_t errorsBefore;
+  std::vector<DimExpr> conditions;                        ///< of the `where` clauses
+  std::vector<std::pair<std::string, DimExpr>> computed; ///< dims that a clause gives
   std::vector<sim::SimResult> results;
 };
 
@@ -62,24 +69,45 @@ std::string ProtocolChecker::situation(const CheckCase &test) const {
   return text.size() == start ? text + "its only shape" : text;
 }
 
-/// Whether the launch checks of the kernel let these dims pass.
-bool ProtocolChecker::allowed(const CheckCase &test) {
-  std::vector<std::string> names;
-  std::vector<int64_t> values;
-  for (const auto &[name, value] : test.dims) {
+void ProtocolChecker::readClauses() {
+  for (auto clause : kernel.getWhere().getAsRange<mlir::DictionaryAttr>()) {
+    Expected<DimExpr> condition = DimExpr::parse(clause.getAs<mlir::StringAttr>("condition").str());
+    if (!condition)
+      continue;
+    conditions.push_back(*condition);
+    const std::string text = condition->text(), &name = condition->names().empty() ? text : condition->names().front();
+    if (!text.starts_with(name + " == "))
+      continue;
+    Expected<DimExpr> value = DimExpr::parse(text.substr(name.size() + 4));
+    if (value && DimExpr::binary(DimExpr::Op::Equal, DimExpr::name(name), *value).text() == text)
+      computed.push_back({name, *value});
+  }
+}
+
+/// Dims and integers, by name.
+struct Values {
+  explicit Values(const CheckCase &test) {
+    for (const auto &[name, value] : test.dims)
+      add(name, value);
+    for (const auto &[name, value] : test.scalars)
+      if (const auto *integer = std::get_if<int64_t>(&value))
+        add(name, *integer);
+  }
+  void add(const std::string &name, int64_t value) {
     names.push_back(name);
     values.push_back(value);
   }
-  for (const auto &[name, value] : test.scalars)
-    if (const auto *integer = std::get_if<int64_t>(&value)) {
-      names.push_back(name);
-      values.push_back(*integer);
-    }
-  for (auto clause : kernel.getWhere().getAsRange<mlir::DictionaryAttr>()) {
-    Expected<DimExpr> condition = DimExpr::parse(clause.getAs<mlir::StringAttr>("condition").str());
-    if (!condition || !condition->bind(names))
-      continue; // of other arguments than dims
-    Expected<int64_t> holds = condition->evaluate(values);
+  std::vector<std::string> names;
+  std::vector<int64_t> values;
+};
+
+/// Whether the launch checks of the kernel let these dims pass.
+bool ProtocolChecker::allowed(const CheckCase &test) {
+  const Values values(test);
+  for (DimExpr &condition : conditions) {
+    if (!condition.bind(values.names))
+      continue; // of other arguments
+    Expected<int64_t> holds = condition.evaluate(values.values);
     if (!holds || *holds == 0)
       return false;
   }
@@ -133,15 +161,20 @@ void ProtocolChecker::check(const CheckCase &test) {
     diags.report(DiagnosticKind::StepLimit, test.range,
                  fmt::format("this case has {} CTAs and was given up after {} steps", result->blocks, result->steps))
         .help("smaller shapes find the same mistakes");
-  const bool clean = result->findings.empty();
   results.push_back(std::move(*result));
-  if (options.tripCounts && clean)
-    for (const Knob &knob : knobs(test))
+  for (const Knob &knob : knobs(test))
+    if (options.tripCounts && clean())
       explore(test, knob);
 }
 
 std::vector<ProtocolChecker::Knob> ProtocolChecker::knobs(const CheckCase &test) const {
   std::vector<Knob> found;
+  auto loops = [](const sim::RoleProgram &role) {
+    return std::any_of(role.steps.begin(), role.steps.end(),
+                       [](const sim::Step &step) { return step.kind == sim::StepKind::LoopTest; });
+  };
+  if (std::none_of(decoded.program.roles.begin(), decoded.program.roles.end(), loops))
+    return found;
   for (const auto &[name, value] : test.dims)
     for (const sim::LaunchValue &launch : decoded.program.launchValues)
       if (launch.kind == sim::LaunchValue::Dim && launch.name == name)
@@ -152,7 +185,8 @@ std::vector<ProtocolChecker::Knob> ProtocolChecker::knobs(const CheckCase &test)
   return found;
 }
 
-/// The case with another value of the knob; nothing where the `where` clauses forbid it.
+/// The case with another value of the knob, and of the dims that a `where` clause computes from it (`SLOTS == T/C + NS`);
+/// nothing where the clauses forbid it.
 std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Knob &knob, int64_t value) {
   CheckCase changed = test;
   if (knob.table.empty()) {
@@ -171,40 +205,43 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
       for (int64_t entry : table)
         if (knob.value > 0 && entry > value && entry <= knob.value)
           return std::nullopt;
+  for (auto &[name, rule] : computed) {
+    const Values values(changed);
+    auto dim = changed.dims.find(name);
+    if (dim == changed.dims.end() || name == knob.name || !rule.bind(values.names))
+      continue;
+    if (Expected<int64_t> result = rule.evaluate(values.values))
+      dim->second = *result;
+  }
   return allowed(changed) ? std::optional(changed) : std::nullopt;
 }
 
-/// Iterations of each loop; nothing where the value is not allowed.
-std::optional<std::map<sim::Where, int64_t>> ProtocolChecker::trips(const CheckCase &test, const Knob &knob,
-                                                                    int64_t value) {
-  std::optional<CheckCase> changed = turned(test, knob, value);
-  if (!changed)
-    return std::nullopt;
-  std::optional<sim::SimResult> result = run(*changed, 2);
-  return result ? std::optional(std::move(result->trips)) : std::nullopt;
-}
-
-/// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop.
+/// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop. A run that has findings
+/// may have stopped before its loops did.
 int64_t ProtocolChecker::unitOf(const CheckCase &test, const Knob &knob) {
   constexpr int64_t more = 8;
-  auto low = trips(test, knob, 0);
-  for (int64_t step = 1; step <= 1024; step *= 2)
-    if (auto far = trips(test, knob, more * step))
-      for (const auto &[loop, count] : *far)
-        if (count >= (low ? (*low)[loop] : 0) + more)
+  std::map<sim::Where, int64_t> low;
+  if (const sim::SimResult *none = runTurned(test, knob, 0))
+    low = none->trips;
+  for (int64_t step = 1; step <= 1024 && clean(); step *= 2)
+    if (const sim::SimResult *far = runTurned(test, knob, more * step))
+      for (const auto &[loop, count] : far->trips)
+        if (count >= low[loop] + more)
           return step;
   return 0;
 }
 
-void ProtocolChecker::runTurned(const CheckCase &test, const Knob &knob, int64_t value) {
+/// Null where the value is not allowed.
+const sim::SimResult *ProtocolChecker::runTurned(const CheckCase &test, const Knob &knob, int64_t value) {
   std::optional<CheckCase> changed = turned(test, knob, value);
   if (!changed)
-    return;
+    return nullptr;
   std::optional<sim::SimResult> result = run(*changed, 3);
   if (!result)
-    return;
+    return nullptr;
   sim::report(*result, decoded, situation(*changed), files, diags);
   results.push_back(std::move(*result));
+  return &results.back();
 }
 
 void ProtocolChecker::explore(const CheckCase &test, const Knob &knob) {
@@ -217,8 +254,7 @@ void ProtocolChecker::explore(const CheckCase &test, const Knob &knob) {
   const int64_t unit = unitOf(test, knob);
   if (unit == 0)
     return;
-  const size_t errors = diags.errorCount();
-  for (int64_t trip = 0; trip <= wanted && diags.errorCount() == errors; ++trip) {
+  for (int64_t trip = 0; trip <= wanted && clean(); ++trip) {
     runTurned(test, knob, trip * unit);
     if (unit > 1)
       runTurned(test, knob, trip * unit + unit / 2 + (unit > 2 ? 1 : 0));
@@ -234,12 +270,11 @@ void ProtocolChecker::finish() {
 
 bool checkProtocol(tile::KernelOp kernel, const std::vector<CheckCase> &cases, const SourceFiles &files,
                    Diagnostics &diags, const ProtocolCheck &options) {
-  const size_t before = diags.errorCount();
   ProtocolChecker checker(kernel, files, diags, options);
   for (const CheckCase &test : cases)
     checker.check(test);
   checker.finish();
-  return diags.errorCount() == before;
+  return checker.clean();
 }
 
 } // namespace flashqla::driver
