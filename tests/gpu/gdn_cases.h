@@ -6,6 +6,7 @@
 #include "kernels/reference.h"
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct GdnCase {
   /// Bounds on the relative Frobenius errors of o and of the final state.
   double tolerance() const;
 };
+
+/// For GoogleTest.
+inline void PrintTo(const GdnCase &item, std::ostream *out) { *out << item.name; }
 
 /// Everything random is a function of the seed.
 reference::GdnInputs makeInputs(const GdnCase &item, std::uint64_t seed);

@@ -82,8 +82,7 @@ private:
 };
 
 gdn::Forward load(const gdn::Config &config) {
-  BundleDirectory directory(Gpu::instance().bundles);
-  return must(gdn::Forward::create(*Gpu::instance().device, directory, config));
+  return must(gdn::Forward::create(*Gpu::instance().device, *Gpu::instance().kernels, config));
 }
 
 void expectClose(const GdnCase &item, GdnRun &run, const reference::GdnOutputs &want) {

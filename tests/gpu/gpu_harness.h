@@ -11,11 +11,11 @@
 #pragma once
 
 #include "flashqla/runtime.h"
-#include "kernels/bundle_directory.h"
 #include "kernels/host_tensor.h"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -31,11 +31,11 @@ template <class T> T must(Expected<T> result) {
     return std::move(*result);
 }
 
-/// Opened once for all tests.
+/// Set up once for all tests, by `main`.
 struct Gpu {
   std::optional<Device> device;
-  std::string whyNot; // the reason when there is no device
-  std::string bundles = "bundles";
+  std::string whyNot;                      // the reason when there is no device
+  std::unique_ptr<KernelProvider> kernels; // where they come from
 
   static Gpu &instance();
 };
@@ -48,8 +48,7 @@ protected:
   }
   static const Device &device() { return *Gpu::instance().device; }
   static Kernel kernel(const KernelRequest &request) {
-    BundleDirectory directory(Gpu::instance().bundles);
-    return must(Kernel::load(device(), directory, request));
+    return must(Kernel::load(device(), *Gpu::instance().kernels, request));
   }
 };
 

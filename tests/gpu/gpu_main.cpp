@@ -4,11 +4,14 @@
 // a line per kernel, the file name and the arguments of `flashqlac compile` separated by a tab, and
 // needs no GPU.
 #include "flashqla/environment.h"
+#include "kernels/bundle_directory.h"
 #include "tests/gpu/gpu_harness.h"
 #include "tests/gpu/kernel_requests.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <string_view>
 
 using namespace flashqla;
@@ -16,8 +19,8 @@ using namespace flashqla;
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
   Gpu &gpu = Gpu::instance();
-  if (const char *directory = std::getenv("FLASHQLA_BUNDLES"))
-    gpu.bundles = directory;
+  const char *const variable = std::getenv("FLASHQLA_BUNDLES");
+  std::string bundles = variable ? variable : "bundles";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--list-bundles") {
@@ -25,12 +28,13 @@ int main(int argc, char **argv) {
       return 0;
     }
     if (argument == "--bundles" && i + 1 < argc) {
-      gpu.bundles = argv[++i];
+      bundles = argv[++i];
     } else {
       std::fprintf(stderr, "usage: gpu_tests [--bundles DIR] [--list-bundles] [--gtest_...]\n");
       return 2;
     }
   }
+  gpu.kernels = std::make_unique<BundleDirectory>(bundles);
   Expected<Device> device = Device::open(0, Environment::read().libcuda);
   if (device)
     gpu.device = std::move(*device);
