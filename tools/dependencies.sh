@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 fq_packages="g++ cmake ninja-build ccache mold libmlir-22-dev mlir-22-tools llvm-22-dev libfmt-dev
-libcli11-dev nlohmann-json3-dev libxxhash-dev libgtest-dev"
+libcli11-dev nlohmann-json3-dev libxxhash-dev libgtest-dev libboost-context-dev"
 # CUDA 13.0, where there is no toolkit: NVRTC with its library, and cuda.h.
 fq_wheels="nvidia-cuda-nvrtc==13.0.88 nvidia-cuda-runtime==13.0.96"
 fq_cuda=build/cuda

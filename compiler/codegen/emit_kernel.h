@@ -26,7 +26,4 @@ struct EmittedKernel {
 /// Prints a kernel whose module is in stage "lowered". Errors are reported; then there is no result.
 std::optional<EmittedKernel> emitKernel(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags);
 
-/// The text that precedes every kernel.
-std::string_view prelude();
-
 } // namespace flashqla::codegen

@@ -22,6 +22,8 @@ struct WgmmaShape {
   auto operator<=>(const WgmmaShape &) const = default;
 };
 
+/// The text that precedes every kernel.
+std::string_view prelude();
 /// The text of unit_lower_inverse.
 std::string_view inverseText();
 
