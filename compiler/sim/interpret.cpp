@@ -14,7 +14,7 @@ Interpreter::Interpreter(Launch given)
 void Interpreter::build() {
   for (const RoleProgram &role : program.roles) {
     uint32_t id = checker.addRole(role.name);
-    roles.push_back({id, &role.steps, 0, false, false, {}});
+    roles.push_back({id, &role.steps, 0, false, {}});
   }
   for (const SharedObject &tile : program.shared)
     checker.addTile(tile.name, tile.slots, tile.slots > 1);
@@ -26,24 +26,31 @@ void Interpreter::build() {
   fragments.resize(program.fragments.size());
 }
 
-void Interpreter::prologue() {
-  Role all{0, &program.prologue, 0, false, false, {}};
+void Interpreter::start() {
+  Role all{0, &program.prologue, 0, false, {}};
   while (!all.done)
     execute(all, (*all.steps)[all.next]);
 }
 
+const Step *Interpreter::next(uint32_t role) const {
+  const Role &asked = roles[role];
+  return asked.done || checker.stopped() ? nullptr : &(*asked.steps)[asked.next];
+}
+
+bool Interpreter::step(uint32_t role) { return execute(roles[role], (*roles[role].steps)[roles[role].next]); }
+
 void Interpreter::run() {
-  prologue();
-  for (bool moved = true; moved && !checker.stopped();) {
+  start();
+  for (bool moved = true; moved;) {
     moved = false;
-    for (Role &role : roles) {
-      role.blocked = false;
-      while (!role.done && !role.blocked && !checker.stopped()) {
-        role.blocked = !execute(role, (*role.steps)[role.next]);
-        moved |= !role.blocked;
-      }
-    }
+    for (uint32_t role = 0; role < roles.size(); ++role)
+      while (next(role) && step(role))
+        moved = true;
   }
+  finish();
+}
+
+void Interpreter::finish() {
   if (checker.stopped())
     return;
   std::vector<Machine::Blocked> waiting;

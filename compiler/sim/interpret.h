@@ -25,7 +25,20 @@ public:
   explicit Interpreter(Launch launch);
 
   void run();
+
+  // ---- what `run` does, for those who choose the order of the roles (timeline.h)
+
+  /// What all roles share.
+  void start();
+  /// The step that a role makes next; null where it has ended, or a mistake has ended the run.
+  const Step *next(uint32_t role) const;
+  /// Makes it. False: it is a wait for what has not happened; other roles come first.
+  bool step(uint32_t role);
+  /// After no role can move.
+  void finish();
+
   const Machine &machine() const { return checker; }
+  const Registers &registers() const { return launch.registers; }
   int64_t steps() const { return stepCount; }
   /// The most iterations that each loop made in a row.
   const std::map<Where, int64_t> &trips() const { return longest; }
@@ -35,7 +48,7 @@ private:
     uint32_t id;
     const std::vector<Step> *steps;
     size_t next = 0;
-    bool done = false, blocked = false;
+    bool done = false;
     Machine::Blocked waiting{};
   };
   struct Fragment {
@@ -45,7 +58,6 @@ private:
   };
 
   void build();
-  void prologue();
   /// False: the role must wait.
   bool execute(Role &role, const Step &step);
   bool control(Role &role, const Step &step);
