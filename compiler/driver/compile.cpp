@@ -3,6 +3,7 @@
 #include "compiler/codegen/emit_manifest.h"
 #include "compiler/driver/build_id.h"
 #include "compiler/driver/protocol.h"
+#include "compiler/driver/session.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/passes/show.h"
 #include "compiler/syntax/dump.h"
@@ -12,8 +13,6 @@
 #include "runtime/cache.h"
 #include "runtime/files.h"
 #include "runtime/hash.h"
-
-#include "mlir/IR/MLIRContext.h"
 
 #include <algorithm>
 #include <array>
@@ -39,14 +38,6 @@ bool isSlow(const codegen::Advisory &advisory) {
   return std::find(codes.begin(), codes.end(), advisory.code) != codes.end();
 }
 
-std::vector<const ast::Kernel *> kernelsOf(const ast::Module &module) {
-  std::vector<const ast::Kernel *> kernels;
-  for (const ast::TopLevel &item : module.items)
-    if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
-      kernels.push_back(kernel);
-  return kernels;
-}
-
 /// The `check` cases of a kernel with the parameters and static dims of this compile in place of their own.
 std::vector<frontend::CheckCase> casesOf(const ast::Module &module, const std::string &kernel,
                                          const frontend::Bindings &bindings) {
@@ -65,36 +56,35 @@ std::vector<frontend::CheckCase> casesOf(const ast::Module &module, const std::s
 
 std::string_view stageName(Stage stage) { return stageNames[static_cast<size_t>(stage)]; }
 
+std::vector<const ast::Kernel *> kernelsOf(const ast::Module &module) {
+  std::vector<const ast::Kernel *> kernels;
+  for (const ast::TopLevel &item : module.items)
+    if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
+      kernels.push_back(kernel);
+  return kernels;
+}
+
+Expected<std::string> chooseKernel(const ast::Module &module, const std::string &file, const std::string &wanted) {
+  std::string all;
+  std::vector<const ast::Kernel *> kernels = kernelsOf(module);
+  for (const ast::Kernel *candidate : kernels)
+    all += (all.empty() ? "`" : ", `") + candidate->name.text + "`";
+  if (kernels.empty())
+    return Error{"kernel-missing", fmt::format("{} has no kernel", file), {}};
+  if (wanted.empty() && kernels.size() > 1)
+    return Error{"kernel-missing", fmt::format("{} has {} kernels: name one of {}", file, kernels.size(), all), {}};
+  const std::string name = wanted.empty() ? kernels.front()->name.text : wanted;
+  if (!frontend::findKernel(module, name))
+    return Error{"kernel-missing", fmt::format("{} has no kernel `{}`; it has {}", file, name, all), {}};
+  return name;
+}
+
 std::optional<Stage> stageNamed(std::string_view name) {
   auto found = std::find(stageNames.begin(), stageNames.end(), name);
   if (found == stageNames.end())
     return std::nullopt;
   return static_cast<Stage>(found - stageNames.begin());
 }
-
-struct Session::State {
-  explicit State(const Environment &environment) : environment(environment) {}
-
-  Environment environment;
-  std::vector<std::unique_ptr<SourceFile>> files;
-  SourceFiles byName;
-  Diagnostics diags;
-  std::unique_ptr<mlir::MLIRContext> context;
-
-  const SourceFile &add(const std::string &name, std::string text) {
-    files.push_back(std::make_unique<SourceFile>(name, std::move(text)));
-    byName.add(*files.back());
-    return *files.back();
-  }
-  mlir::MLIRContext &mlir() {
-    if (!context) {
-      // Kernels are small and several sessions run side by side: threads of one context would only get in the way.
-      context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
-      frontend::loadDialects(*context);
-    }
-    return *context;
-  }
-};
 
 namespace {
 
@@ -167,20 +157,10 @@ bool Compile::parseSource() {
 }
 
 bool Compile::chooseKernel() {
-  std::string all;
-  std::vector<const ast::Kernel *> kernels = kernelsOf(module);
-  for (const ast::Kernel *candidate : kernels)
-    all += (all.empty() ? "`" : ", `") + candidate->name.text + "`";
-  kernelName = request.kernel;
-  if (kernelName.empty() && kernels.size() == 1)
-    kernelName = kernels.front()->name.text;
-  if (kernels.empty())
-    return fail({"kernel-missing", fmt::format("{} has no kernel", request.file), {}});
-  if (kernelName.empty())
-    return fail({"kernel-missing",
-                 fmt::format("{} has {} kernels: name one of {}", request.file, kernels.size(), all), {}});
-  if (!frontend::findKernel(module, kernelName))
-    return fail({"kernel-missing", fmt::format("{} has no kernel `{}`; it has {}", request.file, kernelName, all), {}});
+  Expected<std::string> chosen = driver::chooseKernel(module, request.file, request.kernel);
+  if (!chosen)
+    return fail(chosen.error());
+  kernelName = std::move(*chosen);
   return true;
 }
 

@@ -63,6 +63,9 @@ struct CompileResult {
   double milliseconds = 0;          ///< of this call
 };
 
+struct TimelineRequest; ///< timeline.h
+struct TimelineResult;
+
 /// Source files and their diagnostics over several compiles. Not thread-safe; use one per thread.
 class Session {
 public:
@@ -76,6 +79,9 @@ public:
   /// Parses, type-checks every kernel at its `check` cases, runs the static rules, and simulates the cases and few trip
   /// counts of each loop. False after errors. `redundant`: remarks for waits that other waits imply.
   bool check(const std::string &file, const std::string &source, bool redundant = false);
+
+  /// One CTA of a kernel simulated in time (timeline.h).
+  TimelineResult timeline(const TimelineRequest &request);
 
   const Diagnostics &diagnostics() const;
 

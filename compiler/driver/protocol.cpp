@@ -1,7 +1,7 @@
 #include "compiler/driver/protocol.h"
 
+#include "compiler/driver/case_launch.h"
 #include "compiler/sim/report.h"
-#include "runtime/dim_expr.h"
 
 #include <fmt/format.h>
 
@@ -22,10 +22,8 @@ using frontend::CheckCase;
 class ProtocolChecker {
 public:
   ProtocolChecker(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const ProtocolCheck &options)
-      : kernel(kernel), decoded(sim::decode(kernel)), files(files), diags(diags), options(options),
-        errorsBefore(diags.errorCount()) {
-    readClauses();
-  }
+      : decoded(sim::decode(kernel)), files(files), diags(diags), options(options),
+        rules(kernel), errorsBefore(diags.errorCount()) {}
 
   void check(const CheckCase &test);
   void finish();
@@ -40,101 +38,29 @@ private:
   };
   std::vector<Knob> knobs(const CheckCase &test) const;
   std::optional<CheckCase> turned(const CheckCase &test, const Knob &knob, int64_t value);
-  void readClauses();
-  bool allowed(const CheckCase &test);
   std::optional<sim::SimResult> run(const CheckCase &test, int64_t blockLimit);
   int64_t unitOf(const CheckCase &test, const Knob &knob);
   void explore(const CheckCase &test, const Knob &knob);
   const sim::SimResult *runTurned(const CheckCase &test, const Knob &knob, int64_t value);
   std::string situation(const CheckCase &test) const;
 
-  tile::KernelOp kernel;
   sim::DecodedKernel decoded;
   const SourceFiles &files;
   Diagnostics &diags;
   const ProtocolCheck &options;
+  CaseRules rules;
   const size_t errorsBefore;
-  std::vector<DimExpr> conditions;                        ///< of the `where` clauses
-  std::vector<std::pair<std::string, DimExpr>> computed; ///< dims that a clause gives
   std::vector<sim::SimResult> results;
 };
 
 std::string ProtocolChecker::situation(const CheckCase &test) const {
-  std::string text = decoded.program.lowered ? "in the lowered kernel at " : "at ";
-  const size_t start = text.size();
-  for (const auto &[name, value] : test.dims)
-    text += fmt::format("{}{} = {}", text.size() == start ? "" : ", ", name, value);
-  for (const auto &[name, table] : test.tables)
-    text += fmt::format("{}{} = [{}]", text.size() == start ? "" : ", ", name, fmt::join(table, ", "));
-  return text.size() == start ? text + "its only shape" : text;
-}
-
-void ProtocolChecker::readClauses() {
-  for (auto clause : kernel.getWhere().getAsRange<mlir::DictionaryAttr>()) {
-    Expected<DimExpr> condition = DimExpr::parse(clause.getAs<mlir::StringAttr>("condition").str());
-    if (!condition)
-      continue;
-    conditions.push_back(*condition);
-    const std::string text = condition->text(), &name = condition->names().empty() ? text : condition->names().front();
-    if (!text.starts_with(name + " == "))
-      continue;
-    Expected<DimExpr> value = DimExpr::parse(text.substr(name.size() + 4));
-    if (value && DimExpr::binary(DimExpr::Op::Equal, DimExpr::name(name), *value).text() == text)
-      computed.push_back({name, *value});
-  }
-}
-
-/// Dims and integers, by name.
-struct Values {
-  explicit Values(const CheckCase &test) {
-    for (const auto &[name, value] : test.dims)
-      add(name, value);
-    for (const auto &[name, value] : test.scalars)
-      if (const auto *integer = std::get_if<int64_t>(&value))
-        add(name, *integer);
-  }
-  void add(const std::string &name, int64_t value) {
-    names.push_back(name);
-    values.push_back(value);
-  }
-  std::vector<std::string> names;
-  std::vector<int64_t> values;
-};
-
-/// Whether the launch checks of the kernel let these dims pass.
-bool ProtocolChecker::allowed(const CheckCase &test) {
-  const Values values(test);
-  for (DimExpr &condition : conditions) {
-    if (!condition.bind(values.names))
-      continue; // of other arguments
-    Expected<int64_t> holds = condition.evaluate(values.values);
-    if (!holds || *holds == 0)
-      return false;
-  }
-  return true;
+  return (decoded.program.lowered ? "in the lowered kernel at " : "at ") + shapeText(test);
 }
 
 std::optional<sim::SimResult> ProtocolChecker::run(const CheckCase &test, int64_t blockLimit) {
-  sim::SimLaunch launch;
-  launch.dims = {test.dims.begin(), test.dims.end()};
-  launch.values = decoded.program.steeredByData;
+  sim::SimLaunch launch = launchOf(test, decoded.program);
   launch.stepLimit = launch.totalLimit = options.tolerant ? compileSteps : checkSteps;
   launch.blockLimit = blockLimit;
-  for (const auto &[name, value] : test.scalars) {
-    sim::SimScalar &scalar = launch.scalars[name];
-    if (const auto *integer = std::get_if<int64_t>(&value))
-      scalar = {*integer, static_cast<float>(*integer)};
-    else if (const auto *real = std::get_if<double>(&value))
-      scalar.real = static_cast<float>(*real);
-    else if (const auto *truth = std::get_if<bool>(&value))
-      scalar.integer = *truth;
-  }
-  for (const auto &[name, table] : test.tables)
-    launch.tensors[name].ints = table;
-  if (launch.values)
-    for (const sim::LaunchValue &value : decoded.program.launchValues)
-      if (value.kind == sim::LaunchValue::Scalar)
-        launch.scalars.try_emplace(value.name, sim::SimScalar{1, 1.0f});
   Expected<sim::SimResult> result = sim::simulate(decoded.program, launch);
   if (!result) {
     if (!options.tolerant && blockLimit == 0) // a case that the author wrote
@@ -148,7 +74,7 @@ std::optional<sim::SimResult> ProtocolChecker::run(const CheckCase &test, int64_
 }
 
 void ProtocolChecker::check(const CheckCase &test) {
-  if (!allowed(test)) {
+  if (!rules.allowed(test)) {
     if (!options.tolerant)
       diags.report(DiagnosticKind::CheckCase, test.range, "a `where` clause of the kernel forbids this case");
     return;
@@ -205,15 +131,8 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
       for (int64_t entry : table)
         if (knob.value > 0 && entry > value && entry <= knob.value)
           return std::nullopt;
-  for (auto &[name, rule] : computed) {
-    const Values values(changed);
-    auto dim = changed.dims.find(name);
-    if (dim == changed.dims.end() || name == knob.name || !rule.bind(values.names))
-      continue;
-    if (Expected<int64_t> result = rule.evaluate(values.values))
-      dim->second = *result;
-  }
-  return allowed(changed) ? std::optional(changed) : std::nullopt;
+  rules.follow(changed, knob.name);
+  return rules.allowed(changed) ? std::optional(changed) : std::nullopt;
 }
 
 /// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop. A run that has findings

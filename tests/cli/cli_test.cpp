@@ -83,7 +83,7 @@ TEST(Cli, help_names_every_verb_and_the_exit_codes) {
   const CliResult help = runCli({"--help"});
   EXPECT_EQ(help.status, cli::Done);
   for (const char *word :
-       {"compile", "fmt", "check", "env", "explain", "cache", "run", "Exit status"})
+       {"compile", "fmt", "check", "env", "explain", "cache", "run", "trace", "Exit status"})
     EXPECT_TRUE(holds(help.out, word)) << word << "\n" << help.out;
   EXPECT_TRUE(holds(runCli({"run", "gdn.forward", "--help"}).out, "--seqlens"));
   EXPECT_TRUE(holds(runCli({"--version"}).out, "flashqlac "));
@@ -96,6 +96,8 @@ TEST(Cli, what_cannot_be_understood_is_a_usage_error) {
            {"compile"},
            {"compile", "x.tile", "--frob"},
            {"check", "x.tile", "--diagnostics=xml"},
+           {"trace"},
+           {"trace", "x.tile", "--dim", "K"},
            {"run"},
            {"run", "x.tile"},
            {"run", "gdn.forward", "--seed", "one"},
@@ -201,6 +203,24 @@ TEST(Cli, the_environment_asks_for_traces_too) {
   const CliResult refused = runCli(args, "", settings);
   EXPECT_EQ(refused.status, cli::Failed);
   EXPECT_TRUE(holds(refused.err, "[file-write]")) << refused.err;
+}
+
+TEST(Cli, a_timeline_goes_to_files_and_costs_come_from_one) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  fq_test::writeFile("slow.json", R"({"globalLatency": 100000})");
+  fq_test::writeFile("wrong.json", R"({"latency": 1})");
+  const CliResult plain = runCli({"trace", "scale.tile", "-o", "t.json", "--svg", "t.svg"});
+  ASSERT_EQ(plain.status, cli::Done) << plain.all;
+  EXPECT_TRUE(holds(plain.out, "scale at N = 1024\nsimulated scale, CTA 0 of 1: ")) << plain.out;
+  EXPECT_TRUE(holds(contents("t.json"), R"("name":"copy v <- x[p*W +: W]","cat":"copy")"));
+  EXPECT_TRUE(contents("t.svg").starts_with("<svg "));
+  const CliResult slow = runCli({"trace", "scale.tile", "--costs", "slow.json", "--case", "2"});
+  EXPECT_TRUE(holds(slow.out, "scale at N = 1500\nsimulated scale, CTA 0 of 2: 10")) << slow.out;
+  const CliResult wrong = runCli({"trace", "scale.tile", "--costs", "wrong.json"});
+  EXPECT_EQ(wrong.status, cli::Mistakes);
+  EXPECT_TRUE(holds(wrong.err, "there is no cost `latency`")) << wrong.err;
+  EXPECT_EQ(runCli({"trace", "scale.tile", "-o", "none/t.json"}).status, cli::Failed);
 }
 
 TEST_F(CompileTest, outputs_by_the_name_of_the_file) {

@@ -37,17 +37,20 @@ struct CommandLine {
   CollectOptions collect;
   KernelOptions why;
   RunOptions run;
+  TraceOptions trace;
   GdnOptions gdn;
 
   CommandLine();
 
 private:
   CLI::App *verb(CLI::App &parent, const char *name, const char *description, Action action);
+  void addKernelChoice(CLI::App &verb, KernelOptions &options);
   void addKernelOptions(CLI::App &verb, KernelOptions &options);
   void addCompile();
   void addSources();
   void addCache();
   void addRun();
+  void addTrace();
   void addGdn(CLI::App &run);
   void addGdnData(CLI::App &verb);
   void addDevice(CLI::App &verb, DeviceOptions &options);
@@ -66,6 +69,7 @@ CommandLine::CommandLine() {
   addCompile();
   addSources();
   addRun();
+  addTrace();
   addCache();
   verb(app, "env", "Show what was found: NVRTC, driver, GPU, cache, environment variables",
        [](Context &context) { return environmentVerb(context); });
@@ -79,12 +83,16 @@ CLI::App *CommandLine::verb(CLI::App &parent, const char *name, const char *desc
   return added;
 }
 
-void CommandLine::addKernelOptions(CLI::App &verb, KernelOptions &options) {
+void CommandLine::addKernelChoice(CLI::App &verb, KernelOptions &options) {
   verb.add_option("-k,--kernel", options.kernel, "Kernel; may be left out where there is only one")
       ->type_name("KERNEL");
   addList(verb, "-D,--define", options.defines,
           "A compile-time parameter or static dim; repeatable")
       ->type_name("NAME=VALUE");
+}
+
+void CommandLine::addKernelOptions(CLI::App &verb, KernelOptions &options) {
+  addKernelChoice(verb, options);
   verb.add_option("--arch", options.arch, "GPU architecture (default: sm_90a)")->type_name("ARCH");
   verb.add_flag("--allow-slow", options.allowSlow,
                 "Keep a kernel that spills or whose products the assembler serialises; warn only");
@@ -178,6 +186,36 @@ void CommandLine::addDevice(CLI::App &verb, DeviceOptions &options) {
   verb.add_option("--threads", options.threads,
                   "Threads of the simulator (default: one for each core)")
       ->check(CLI::PositiveNumber);
+}
+
+void CommandLine::addTrace() {
+  CLI::App *added =
+      verb(app, "trace", "Simulate one CTA of a kernel in time: who waits for whom, and how long",
+           [this](Context &context) { return traceVerb(context, trace); });
+  added->add_option("FILE", trace.kernel.file, "Kernel file; - for standard input")->required();
+  addKernelChoice(*added, trace.kernel);
+  added
+      ->add_option("--case", trace.number,
+                   "Which of the kernel's `check` cases gives the shape (default: 1)")
+      ->check(CLI::PositiveNumber);
+  addList(*added, "--dim", trace.dims, "Another value for a dim of the case; repeatable")
+      ->type_name("NAME=VALUE");
+  addList(*added, "--set", trace.values,
+          "The value of a scalar argument, or, with commas, the contents of an integer tensor; "
+          "repeatable")
+      ->type_name("NAME=VALUE");
+  added->add_option("--block", trace.block, "Number of the CTA (default: 0)")
+      ->check(CLI::NonNegativeNumber);
+  added
+      ->add_option("--resident", trace.resident,
+                   "CTAs that share a multiprocessor (default: what the kernel says)")
+      ->check(CLI::Range(1, 32));
+  added->add_option("--costs", trace.costs, "JSON file with costs that replace those of an H200")
+      ->type_name("FILE");
+  added->add_option("-o,--output", trace.output, "Trace for Perfetto or chrome://tracing")
+      ->type_name("JSON");
+  added->add_option("--svg", trace.svg, "Picture")->type_name("SVG");
+  added->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
 }
 
 void CommandLine::addGdn(CLI::App &parent) {

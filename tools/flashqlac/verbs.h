@@ -66,6 +66,18 @@ struct RunOptions {
 };
 int runVerb(Context &context, const RunOptions &options);
 
+struct TraceOptions {
+  KernelOptions kernel;
+  std::vector<std::string> dims;   ///< NAME=VALUE
+  std::vector<std::string> values; ///< NAME=VALUE of scalars and integer tensors
+  std::size_t number = 1;          ///< of the `check` case
+  std::int64_t block = 0;
+  std::int64_t resident = 0;       ///< 0: what the kernel promises
+  std::string output, svg;         ///< files; empty: none
+  std::string costs;               ///< file; empty: those of an H200
+};
+int traceVerb(Context &context, const TraceOptions &options);
+
 /// Of `run gdn.forward`. The numbers and types of the second half describe made inputs.
 struct GdnOptions {
   std::string inputs, outputs; ///< safetensors; no inputs: made ones; no outputs: not kept
