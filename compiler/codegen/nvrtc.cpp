@@ -173,7 +173,8 @@ Expected<CompiledCuda> Nvrtc::compile(const std::string &text, const std::string
 void readLog(CompiledCuda &result) {
   static const std::regex resources(R"(Used (\d+) registers)"), code(R"(\((C7\d{3})\))"),
       spills(R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"),
-      place(R"(^(.*)\((\d+)\): (?:catastrophic )?error: (.*)$)"), ptxLine(R"(line (\d+))");
+      place(R"(^(.*)\((\d+)\): (?:catastrophic )?error: (.*)$)"), ptxLine(R"(line (\d+))"),
+      assembler(R"(^ptxas.*\b(?:error|fatal) *: )");
   std::vector<int> lines = tileLines(result.ptx);
   std::istringstream stream(result.log);
   std::string text;
@@ -193,7 +194,7 @@ void readLog(CompiledCuda &result) {
         if (size_t line = std::stoul(match[1]); line < lines.size())
           advisory.line = lines[line];
       result.advisories.push_back(std::move(advisory));
-    } else if (text.find("ptxas") != std::string::npos && text.find("error") != std::string::npos) {
+    } else if (std::regex_search(text, assembler)) { // not every line with "error": kernels have names
       result.errors.push_back({"", 0, text});
     }
   }
