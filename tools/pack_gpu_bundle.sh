@@ -13,7 +13,7 @@ build=${1:-build/release}
 if [ ! -e "$build/CMakeCache.txt" ]; then
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
 fi
-cmake --build "$build" --target flashqlac gpu_tests flashqla_bench
+cmake --build "$build" --target flashqlac gpu_tests flashqla_bench compile_gpu_cuda
 bundle=build/gpu_bundle
 mkdir -p "$bundle"
 for binary in tests/gpu_tests tools/flashqla_bench; do
@@ -23,6 +23,7 @@ cp tools/run_gpu_bundle.sh "$bundle/run.sh"
 status=0
 tools/compile_bundles.sh "$build/tools/flashqlac" "$bundle/bundles" "$bundle/gpu_tests" \
   "$bundle/flashqla_bench" || status=$?
+"$build/tests/compile_gpu_cuda" tests/gpu "$bundle/bundles" || status=$?
 # Bundles of kernels that nobody asks for any more.
 for file in "$bundle"/bundles/*.fqb; do
   grep -q "^$(basename "$file")	" "$bundle/bundles/logs/list" || rm -f "$file"

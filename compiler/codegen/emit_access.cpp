@@ -1,5 +1,6 @@
 /// Addresses, and elements of tensors, shared tiles and fragments.
 #include "compiler/codegen/emitter.h"
+#include "compiler/codegen/operand.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -103,8 +104,7 @@ std::string KernelEmitter::sharedAddressOfWindow(Value addressable) {
   Affine column = indices.back();
   Affine bytes = row * layout.rowBytes();
   if (column.isConstant())
-    bytes.constant += column.constant / layout.panelColumns() * layout.panelBytes() +
-                      column.constant % layout.panelColumns() * layout.elementBytes();
+    bytes.constant += windowColumnByte(layout, column.constant);
   else // a whole number of panels, which the window rules see to
     bytes = bytes + column * (layout.panelBytes() / layout.panelColumns());
   if (bytes.isConstant() && bytes.constant == 0)

@@ -1,5 +1,6 @@
 /// Barriers, bulk copies and products.
 #include "compiler/codegen/emitter.h"
+#include "compiler/codegen/operand.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -88,37 +89,6 @@ void KernelEmitter::emitElectedOp(Operation &op) {
       });
 }
 
-namespace {
-
-/// A shared operand of a product: where its panels and k-steps lie (PTX ISA, "Shared memory matrix layout").
-struct OperandSteps {
-  int64_t leading, stride; ///< bytes, for the descriptor
-  int64_t perStep;         ///< bytes from one 16-deep k-step to the next inside a panel
-  int64_t stepsPerPanel;   ///< k-steps before the next panel; 0 if panels do not run along k
-  int64_t panelBytes;
-};
-
-OperandSteps stepsOf(const SharedLayout &layout, bool kContiguous) {
-  int64_t row = layout.rowBytes();
-  if (kContiguous) // 16 elements of k are 32 bytes of the swizzled row; panels follow each other along k
-    return {16, 8 * row, 32, layout.panelColumns() / 16, layout.panelBytes()};
-  // 16 rows of k; panels follow each other along m or n, one leading offset apart
-  return {layout.panelBytes(), 8 * row, 16 * row, 0, layout.panelBytes()};
-}
-
-std::string stepOffset(const OperandSteps &steps, int64_t count) {
-  if (steps.stepsPerPanel == 0 || steps.stepsPerPanel >= count)
-    return fmt::format("{} * k", steps.perStep);
-  return fmt::format("k / {} * {} + k % {} * {}", steps.stepsPerPanel, steps.panelBytes, steps.stepsPerPanel,
-                     steps.perStep);
-}
-
-int64_t swizzleMode(const SharedLayout &layout) {
-  return layout.swizzleBytes() == 128 ? 1 : layout.swizzleBytes() == 64 ? 2 : 3;
-}
-
-} // namespace
-
 void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
   Value target = op.getTarget(), a = op.getA(), b = op.getB();
   bool registerA = space(a) == Space::Register;
@@ -126,7 +96,7 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
   int64_t depth = extents(a)[op.getTransposeA() ? 0 : 1], steps = depth / 16;
   SharedLayout layoutB = layoutOf(cast<SharedOp>(declaration(b)));
   // B is [K, N] unless transposed: its rows are k, so the contiguous dimension is n.
-  OperandSteps stepsB = stepsOf(layoutB, op.getTransposeB());
+  OperandSteps stepsB = operandSteps(layoutB, op.getTransposeB());
   WgmmaShape shape{n, elementType(b).isF16(), registerA, op.getTransposeA(), !op.getTransposeB(), false,
                    op.getMode() == ProductMode::Subtract};
   WgmmaShape first = shape;
@@ -139,7 +109,7 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
   SharedLayout layoutA = layoutB;
   if (!registerA) {
     layoutA = layoutOf(cast<SharedOp>(declaration(a)));
-    stepsA = stepsOf(layoutA, !op.getTransposeA());
+    stepsA = operandSteps(layoutA, !op.getTransposeA());
     // Rows of A: 64 for each warpgroup and block, down the rows of a K-major tile or along the panels of an M-major one.
     int64_t perBlock = op.getTransposeA() ? 64 / layoutA.panelColumns() * layoutA.panelBytes() : 64 * layoutA.rowBytes();
     std::string offset = role.warpgroups() > 1 ? fmt::format(" + {} * (warp / 4)", perBlock * blocks) : "";
@@ -147,9 +117,9 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
   }
   auto product = [&](const std::string &function, int64_t block, const std::string &k) {
     std::string d = fmt::format("{} + {}", fragName(target), firstRegister(target) + block * (n / 2));
-    std::string offsetB = k == "0" ? "" : " + " + stepOffset(stepsB, steps);
+    std::string offsetB = k == "0" ? "" : " + " + stepsB.stepText(steps);
     std::string descriptorB = fmt::format("wgmma_descriptor(b{}, {}, {}, {})", offsetB, stepsB.leading, stepsB.stride,
-                                          swizzleMode(layoutB));
+                                          stepsB.mode);
     std::string operandA;
     if (registerA) {
       int64_t registers = layoutOf(cast<FragOp>(declaration(a))).registers() / 2 / blocks;
@@ -158,8 +128,8 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
     } else {
       int64_t perBlock = op.getTransposeA() ? 64 / layoutA.panelColumns() * layoutA.panelBytes() : 64 * layoutA.rowBytes();
       operandA = fmt::format("wgmma_descriptor(a{}{}, {}, {}, {})", block ? fmt::format(" + {}", block * perBlock) : "",
-                             k == "0" ? "" : " + " + stepOffset(stepsA, steps), stepsA.leading, stepsA.stride,
-                             swizzleMode(layoutA));
+                             k == "0" ? "" : " + " + stepsA.stepText(steps), stepsA.leading, stepsA.stride,
+                             stepsA.mode);
     }
     out.line("{}({}, {}, {});", function, d, operandA, descriptorB);
   };
