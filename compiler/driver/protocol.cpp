@@ -126,11 +126,11 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
         if (int64_t &dim = changed.dims[launch.name]; dim >= before)
           dim = std::max(dim, table.back());
   }
-  for (const auto &[name, table] : changed.tables) // a table's own length may hang on the dim
-    if (test.dims != changed.dims && knob.table.empty())
-      for (int64_t entry : table)
-        if (knob.value > 0 && entry > value && entry <= knob.value)
-          return std::nullopt;
+  // Offsets that lay within the dim still must: they name its rows.
+  for (const auto &[name, table] : test.tables)
+    for (int64_t offset : table)
+      if (knob.table.empty() && offset <= knob.value && offset > value)
+        return std::nullopt;
   rules.follow(changed, knob.name);
   return rules.allowed(changed) ? std::optional(changed) : std::nullopt;
 }

@@ -71,9 +71,9 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
   }
   if (slot.complete <= phase)
     return false;
-  WaitCount &count = waitCounts[where];
-  ++count.executed;
   if (phase >= 0) {
+    WaitCount &count = waitCounts[where];
+    ++count.executed;
     bool loadsSeen = !slot.last.loads || role.visible[slot.loads] > phase;
     if (loadsSeen && role.now.includes(slot.last.clock) && role.fenced.includes(slot.last.fenced))
       ++count.implied;

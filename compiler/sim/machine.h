@@ -45,7 +45,7 @@ public:
     int64_t generation;
     Region region;
   };
-  /// How often a `wait` was executed, and how often it told the role nothing that it did not know.
+  /// How often a `wait` for generation 0 or later was executed, and how often it told the role nothing that it did not know.
   struct WaitCount {
     int64_t executed = 0, implied = 0;
   };

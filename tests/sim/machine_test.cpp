@@ -322,9 +322,12 @@ TEST(Machine, waits_that_say_nothing_new_are_counted) {
   auto second = script.machine.addBarrier("second", 1, std::array{producer});
   script.arrive(producer, first, 0);
   script.arrive(producer, second, 0);
+  script.wait(consumer, second, -1, 1);
   script.wait(consumer, second, 0, 1);
+  script.wait(consumer, first, -1, 2); // says nothing either way
   script.wait(consumer, first, 0, 2);
   script.run();
   EXPECT_EQ(script.machine.waits().at(1).implied, 0);
   EXPECT_EQ(script.machine.waits().at(2).implied, 1);
+  EXPECT_EQ(script.machine.waits().at(2).executed, 1);
 }
