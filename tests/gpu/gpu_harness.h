@@ -36,6 +36,7 @@ struct Gpu {
   std::optional<Device> device;
   std::string whyNot;                      // the reason when there is no device
   std::unique_ptr<KernelProvider> kernels; // where they come from
+  std::string bundles;                     // the folder of CUDA modules and golden files
 
   static Gpu &instance();
 };

@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
   Gpu &gpu = Gpu::instance();
   const char *const variable = std::getenv("FLASHQLA_BUNDLES");
-  std::string bundles = variable ? variable : "bundles";
+  gpu.bundles = variable ? variable : "bundles";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--list-bundles") {
@@ -28,13 +28,13 @@ int main(int argc, char **argv) {
       return 0;
     }
     if (argument == "--bundles" && i + 1 < argc) {
-      bundles = argv[++i];
+      gpu.bundles = argv[++i];
     } else {
       std::fprintf(stderr, "usage: gpu_tests [--bundles DIR] [--list-bundles] [--gtest_...]\n");
       return 2;
     }
   }
-  gpu.kernels = std::make_unique<BundleDirectory>(bundles);
+  gpu.kernels = std::make_unique<BundleDirectory>(gpu.bundles);
   Expected<Device> device = Device::open(0, Environment::read().libcuda);
   if (device)
     gpu.device = std::move(*device);
