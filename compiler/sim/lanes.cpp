@@ -205,8 +205,14 @@ Lanes::Outcome Lanes::map(const MapBody &map, const std::function<void(uint32_t,
     int64_t below = 1;
     for (size_t dim = map.domain.size(); dim-- > 0;) {
       int64_t *index = laneInts.data() + map.indices[dim].index * capacity;
-      for (size_t i = 0; i < lanes; ++i)
-        index[i] = (first + static_cast<int64_t>(i)) / below % map.domain[dim];
+      int64_t value = first / below % map.domain[dim], repeated = first % below;
+      for (size_t i = 0; i < lanes; ++i) {
+        index[i] = value;
+        if (++repeated == below) {
+          repeated = 0;
+          value = value + 1 == map.domain[dim] ? 0 : value + 1;
+        }
+      }
       below *= map.domain[dim];
     }
     run(program.codes[map.body], {});

@@ -59,6 +59,7 @@ private:
   void copyWhere(Reg to, Reg from, const Mask &mask);
   /// Offsets in the object of an access's elements; -1 where a lane is off or outside.
   const Window &place(uint32_t access, const Mask &mask);
+  bool placeAll(const ElementAccess &element, int64_t fixed);
   void note(uint32_t access, const Window &window, bool write);
   static Region regionOf(std::span<const int64_t> offsets, const Window &window);
 

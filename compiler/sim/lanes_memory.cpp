@@ -7,6 +7,24 @@
 
 namespace flashqla::sim {
 
+/// The offsets of all lanes; false if one of them is outside.
+bool Lanes::placeAll(const ElementAccess &element, int64_t fixed) {
+  std::fill_n(offsets.begin(), lanes, fixed);
+  for (unsigned w = 0; w < window.windowRank; ++w) {
+    const unsigned dim = window.dimension[w];
+    const auto index = ints(element.indices[w]);
+    int64_t least = index[0], most = index[0];
+    for (size_t i = 0; i < lanes; ++i) {
+      least = std::min(least, index[i]);
+      most = std::max(most, index[i]);
+      offsets[i] += index[i] * window.stride[dim];
+    }
+    if (window.offset[dim] + least < 0 || window.offset[dim] + most >= window.extent[dim])
+      return false;
+  }
+  return true;
+}
+
 const Window &Lanes::place(uint32_t access, const Mask &mask) {
   const ElementAccess &element = program.accesses[access];
   window = storage.resolve(element.target, registers);
@@ -28,6 +46,8 @@ const Window &Lanes::place(uint32_t access, const Mask &mask) {
     if (!moving[dim])
       inside &= check(window.offset[dim], dim);
   }
+  if (mask.empty() && inside && placeAll(element, fixed))
+    return window;
   for (size_t i = 0; i < lanes; ++i)
     offsets[i] = inside && (mask.empty() || mask[i]) ? fixed : -1;
   bool outside = !inside;

@@ -128,40 +128,59 @@ void Storage::poisonFragment(uint32_t fragment) {
 
 namespace {
 
-/// Calls `visit` with the position in the window and the offset in the object of each element that exists.
-template <class Visit> void forEachPair(const Window &window, Visit visit) {
+/// Calls `visit` for each run of elements that exist and lie behind each other: its position in the window, its offset in
+/// the object, its length.
+template <class Visit> void forEachRun(const Window &window, Visit visit) {
   const auto box = window.box(), here = window.clipped();
-  std::array<Interval, maxRank> object;
   for (unsigned dim = 0; dim < window.rank; ++dim)
-    object[dim] = {0, std::max<int64_t>(window.extent[dim], 1)};
-  std::span<const Interval> part(here.data(), window.rank);
-  std::vector<int64_t> offsets;
-  offsets.reserve(window.volume());
-  forEachElement(part, {object.data(), window.rank}, [&](int64_t offset) { offsets.push_back(offset); });
-  size_t next = 0;
-  forEachElement(part, {box.data(), window.rank}, [&](int64_t position) { visit(position, offsets[next++]); });
+    if (here[dim].size() == 0)
+      return;
+  const unsigned outer = window.rank ? window.rank - 1 : 0;
+  const int64_t length = window.rank ? here[outer].size() : 1;
+  std::array<int64_t, maxRank> at;
+  for (unsigned dim = 0; dim < window.rank; ++dim)
+    at[dim] = here[dim].begin;
+  for (;;) {
+    int64_t position = 0, offset = 0;
+    for (unsigned dim = 0; dim < window.rank; ++dim) {
+      position = position * box[dim].size() + at[dim] - box[dim].begin;
+      offset += at[dim] * window.stride[dim];
+    }
+    visit(position, offset, length);
+    unsigned dim = outer;
+    for (; dim > 0; --dim) {
+      if (++at[dim - 1] < here[dim - 1].end)
+        break;
+      at[dim - 1] = here[dim - 1].begin;
+    }
+    if (dim == 0)
+      return;
+  }
+}
+
+template <class T> std::vector<T> gathered(const Window &window, const T *object) {
+  std::vector<T> elements(window.volume());
+  forEachRun(window, [&](int64_t position, int64_t offset, int64_t length) {
+    std::copy_n(object + offset, length, elements.begin() + position);
+  });
+  return elements;
+}
+
+template <class T> void scattered(const Window &window, T *object, std::span<const T> elements) {
+  forEachRun(window, [&](int64_t position, int64_t offset, int64_t length) {
+    std::copy_n(elements.begin() + position, length, object + offset);
+  });
 }
 
 } // namespace
 
-std::vector<float> Storage::gather(const Window &window) const {
-  std::vector<float> elements(window.volume(), 0.0f);
-  forEachPair(window, [&](int64_t position, int64_t offset) { elements[position] = window.reals[offset]; });
-  return elements;
-}
-
+std::vector<float> Storage::gather(const Window &window) const { return gathered(window, window.reals); }
 void Storage::scatter(const Window &window, std::span<const float> elements) {
-  forEachPair(window, [&](int64_t position, int64_t offset) { window.reals[offset] = elements[position]; });
+  scattered(window, window.reals, elements);
 }
-
-std::vector<int64_t> Storage::gatherInts(const Window &window) const {
-  std::vector<int64_t> elements(window.volume(), 0);
-  forEachPair(window, [&](int64_t position, int64_t offset) { elements[position] = window.ints[offset]; });
-  return elements;
-}
-
+std::vector<int64_t> Storage::gatherInts(const Window &window) const { return gathered(window, window.ints); }
 void Storage::scatterInts(const Window &window, std::span<const int64_t> elements) {
-  forEachPair(window, [&](int64_t position, int64_t offset) { window.ints[offset] = elements[position]; });
+  scattered(window, window.ints, elements);
 }
 
 } // namespace flashqla::sim
