@@ -37,7 +37,7 @@ step() {
 # The line of a log that says most.
 note() {
   case $1 in
-    tests) grep -E '^\[  (PASSED|FAILED)  \] [0-9]+ test|tests skipped' "$out/$1.log" | tr '\n' ' ' ;;
+    tests | engines) grep -E '^\[  (PASSED|FAILED)  \] [0-9]+ test|tests skipped' "$out/$1.log" | tr '\n' ' ' ;;
     bench*) grep -E 'geometric means|: .*\[' "$out/$1.log" | tail -n 1 ;;
     *) grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$1.log" | tail -n 1 | sed 's/^=*//' ;;
   esac
@@ -46,7 +46,9 @@ note() {
 nvidia-smi >"$out/gpu.txt" 2>&1
 
 case " $wanted " in *" tests "*)
-  step tests ./gpu_tests --bundles bundles --gtest_color=no ;;
+  step tests ./gpu_tests --bundles bundles --gtest_color=no
+  step engines ./engines_test --bundles bundles --gtest_color=no
+  sed -n '/^kernel .*cases/,$p' "$out/engines.log" ;;
 esac
 
 # shellcheck disable=SC2012 # version folders of the toolkit have plain names
@@ -55,7 +57,7 @@ case " $wanted " in *" sanitizers "*)
   if [ -n "$sanitizer" ]; then
     for tool in memcheck racecheck synccheck initcheck; do
       step "$tool" "$sanitizer" --tool "$tool" --error-exitcode 9 ./gpu_tests --bundles bundles \
-        --gtest_color=no --gtest_filter="${SANITIZER_FILTER:-KernelsTest.*:Small/*}"
+        --gtest_color=no --gtest_filter="${SANITIZER_FILTER:-All/KernelsTest.*:LaunchTest.*:Small/*}"
     done
   else
     printf '%-12s | %-24s |\n' sanitizers "no compute-sanitizer" >>"$table"
@@ -80,5 +82,7 @@ esac
 
 echo
 cat "$table"
-[ ! -e "$out/tests.log" ] || grep -E '^\[  FAILED  \]' "$out/tests.log" | sort -u | head -n 40
+for log in "$out/tests.log" "$out/engines.log"; do
+  [ ! -e "$log" ] || grep -E '^\[  FAILED  \]' "$log" | sort -u | head -n 40
+done
 exit $status

@@ -18,14 +18,14 @@ constexpr double sentinel = -77;
 DeviceTensor normal(std::vector<std::int64_t> sizes, std::uint64_t seed) {
   HostTensor tensor(DType::BF16, std::move(sizes));
   fillNormal(tensor, seed);
-  return DeviceTensor(std::move(tensor));
+  return DeviceTensor(*Gpu::instance().device, std::move(tensor));
 }
 
 /// C = A Bᵀ with tails on all sides and more k-tiles than the ring of operands has.
 class GemmRun {
 public:
   std::vector<double> run(const Kernel &kernel, const Options &options) {
-    DeviceTensor c(HostTensor(DType::BF16, {m, n}), sentinel);
+    DeviceTensor c(*Gpu::instance().device, HostTensor(DType::BF16, {m, n}), sentinel);
     emulation::launchOptions() = options;
     must(kernel.launch(nullptr, {a.ref(), b.ref(), c.ref()}));
     return c.download().values();
@@ -39,7 +39,7 @@ private:
 class AttentionRun {
 public:
   std::vector<double> run(const Kernel &kernel, const Options &options) {
-    DeviceTensor o(HostTensor(DType::BF16, {1, tokens, 2, 128}), sentinel);
+    DeviceTensor o(*Gpu::instance().device, HostTensor(DType::BF16, {1, tokens, 2, 128}), sentinel);
     emulation::launchOptions() = options;
     must(kernel.launch(nullptr, {q.ref(), k.ref(), v.ref(), o.ref(), 0.1f}));
     return o.download().values();

@@ -3,7 +3,7 @@
 //
 //     class MyTest : public GpuTest {};              // skips without a GPU
 //     TEST_F(MyTest, CopiesTails) {
-//       DeviceTensor x(std::move(host));
+//       DeviceTensor x(device(), std::move(host));
 //       Kernel copy = kernel(request);
 //       must(copy.launch(nullptr, {x.ref(), y.ref()}));
 //       EXPECT_EQ(y.download().values(), x.host().values());
@@ -56,12 +56,13 @@ protected:
 /// A tensor in host memory and a copy of its storage on the device.
 class DeviceTensor {
 public:
-  explicit DeviceTensor(HostTensor tensor)
+  DeviceTensor(const Device &device, HostTensor tensor)
       : hostSide(std::move(tensor)),
-        buffer(must(DeviceBuffer::upload(*Gpu::instance().device, hostSide.bytes().data(),
-                                         hostSide.bytes().size()))) {}
+        buffer(
+            must(DeviceBuffer::upload(device, hostSide.bytes().data(), hostSide.bytes().size()))) {}
   /// With every element and gap set to `value`, which a kernel has to overwrite or to leave.
-  DeviceTensor(HostTensor tensor, double value) : DeviceTensor(filled(std::move(tensor), value)) {}
+  DeviceTensor(const Device &device, HostTensor tensor, double value)
+      : DeviceTensor(device, filled(std::move(tensor), value)) {}
 
   const HostTensor &host() const { return hostSide; }
   TensorRef ref() const { return hostSide.ref(buffer.data()); }
