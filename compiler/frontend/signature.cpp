@@ -32,7 +32,8 @@ std::optional<ScalarType> KernelLowering::elementType(const ast::ElemType &elem)
   return type;
 }
 
-/// Extents of a tile: known, at least one, at most six of them.
+/// Extents of a tile: known, at least one, at most six of them. More elements than the hardware has room for by
+/// far are refused here, so that no count of elements, bytes or registers overflows later on.
 std::optional<SmallVector<int64_t>> KernelLowering::evaluateShape(const ast::Shape &shape,
                                                                   std::string_view what) {
   SmallVector<int64_t> extents;
@@ -49,6 +50,17 @@ std::optional<SmallVector<int64_t>> KernelLowering::evaluateShape(const ast::Sha
     error(DiagnosticKind::ExtentRange, shape.range, "a tile has at most six dimensions")
         .primary(fmt::format("{} here", extents.size()));
     good = false;
+  }
+  constexpr int64_t limit = 1 << 24;
+  int64_t room = limit;
+  for (size_t i = 0; good && i < extents.size(); ++i) {
+    room /= extents[i];
+    if (room == 0) {
+      error(DiagnosticKind::ExtentRange, shape.extents[i]->range, fmt::format("{} is too large", what))
+          .primary(fmt::format("{}", extents[i]))
+          .note(fmt::format("a tile has at most {} elements", limit));
+      good = false;
+    }
   }
   return good ? std::optional(extents) : std::nullopt;
 }

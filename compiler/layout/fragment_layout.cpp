@@ -7,11 +7,12 @@ namespace {
 
 using Source = LayoutDigit::Source;
 
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t ceilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-int64_t roundUpToPowerOfTwo(int64_t value) {
+/// At most 32, the lanes there are: a wider value needs no larger answer, and the largest have no power above them.
+int64_t lanesFor(int64_t value) {
   int64_t power = 1;
-  while (power < value)
+  while (power < value && power < 32)
     power *= 2;
   return power;
 }
@@ -36,7 +37,7 @@ FragmentLayout FragmentLayout::accumulator(int64_t rows, int64_t columns, int64_
 FragmentLayout FragmentLayout::vector(std::vector<int64_t> shape, int64_t warps, int64_t piece) {
   int last = static_cast<int>(shape.size()) - 1;
   int64_t pieces = ceilDivide(shape[last], piece);
-  int64_t laneColumns = std::min<int64_t>(32, roundUpToPowerOfTwo(pieces));
+  int64_t laneColumns = lanesFor(pieces);
   int64_t restColumns = ceilDivide(pieces, laneColumns);
   std::vector<LayoutDigit> registers, lanes, warpDigits;
   if (last == 0) {
@@ -52,7 +53,7 @@ FragmentLayout FragmentLayout::vector(std::vector<int64_t> shape, int64_t warps,
     // Rows: the innermost of the other dimensions takes what lanes are left, then the warps; the rest is registers.
     int64_t freeLanes = 32 / laneColumns, freeWarps = warps;
     for (int dim = last - 1; dim >= 0; --dim) {
-      int64_t laneRows = std::min(freeLanes, roundUpToPowerOfTwo(shape[dim]));
+      int64_t laneRows = std::min(freeLanes, lanesFor(shape[dim]));
       int64_t warpRows = std::min(freeWarps, ceilDivide(shape[dim], laneRows));
       int64_t steps = ceilDivide(shape[dim], laneRows * warpRows);
       freeLanes /= laneRows;
