@@ -163,16 +163,18 @@ std::vector<std::string> KernelLowering::varsAssignedIn(const ast::Block &block)
 
 void KernelLowering::lowerUnrolled(const ast::For &loop, int64_t lower, int64_t upper,
                                    int64_t step) {
-  constexpr int64_t limit = 1024;
-  if (upper > lower && (upper - lower - 1) / step >= limit) {
-    error(DiagnosticKind::LoopBounds, loop.header,
-          fmt::format("{} steps are too many to write out", (upper - lower - 1) / step + 1));
+  // Unsigned, as the distance of the bounds and the value behind the last may not fit in 63 bits.
+  constexpr uint64_t limit = 1024;
+  const uint64_t first = static_cast<uint64_t>(lower), stride = static_cast<uint64_t>(step);
+  const uint64_t steps = upper > lower ? (static_cast<uint64_t>(upper) - first - 1) / stride + 1 : 0;
+  if (steps > limit) {
+    error(DiagnosticKind::LoopBounds, loop.header, fmt::format("{} steps are too many to write out", steps));
     return;
   }
-  for (int64_t value = lower; value < upper; value += step) {
+  for (uint64_t i = 0; i < steps; ++i) {
     scope.push();
     Symbol symbol{loop.index.text, SymbolKind::Value, loop.index.range};
-    symbol.scalar = Scalar::of(value);
+    symbol.scalar = Scalar::of(static_cast<int64_t>(first + i * stride));
     declare(std::move(symbol));
     lowerBlock(loop.body);
     scope.pop();
