@@ -53,7 +53,28 @@ Expected<std::string> readFile(const std::string &path) {
   return bytes;
 }
 
+namespace {
+
+/// Into what is there: renaming would put a file in the place of a device or a pipe.
+Expected<void> writeInto(const std::string &path, std::string_view bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0)
+    return fileError("file-write", path);
+  if (writeAll(file, bytes)) {
+    ::close(file);
+    return {};
+  }
+  Error error = fileError("file-write", path);
+  ::close(file);
+  return error;
+}
+
+} // namespace
+
 Expected<void> writeFile(const std::string &path, std::string_view bytes) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    return writeInto(path, bytes);
   std::string temporary = path + ".XXXXXX";
   const int file = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (file < 0)

@@ -161,6 +161,19 @@ TEST_F(CacheTest, without_a_usable_directory_it_says_so_and_goes_on) {
   EXPECT_EQ(below.store(keyOf(), bundleOf("x")).error().code, "cache-write");
 }
 
+TEST_F(CacheTest, a_pipe_or_device_is_written_into_and_stays_what_it_is) {
+  const std::string pipe = directory + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(bool(writeFile(pipe, "abc")));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  char bytes[4] = {};
+  ASSERT_TRUE(fs::is_fifo(pipe) && ::read(reader, bytes, 3) == 3);
+  EXPECT_STREQ(bytes, "abc");
+  ::close(reader);
+}
+
 TEST_F(CacheTest, a_read_only_cache_still_serves) {
   const Cache cache(directory);
   ASSERT_TRUE(bool(cache.store(keyOf(), bundleOf("one"))));
