@@ -73,8 +73,12 @@ void Lanes::copyWhere(Reg to, Reg from, const Mask &mask) {
 
 void Lanes::compute(const LaneInstr &instr) {
   using I = int64_t;
-  auto divide = [](I a, I b) { return b == 0 ? 0 : a / b; };
-  auto floorDivide = [](I a, I b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); };
+  // As on the GPU nothing traps: 0 for a zero divisor, and -2^63 / -1 wraps, where the host's division would not.
+  auto divide = [](I a, I b) { return b == 0 ? 0 : b == -1 ? I(-uint64_t(a)) : a / b; };
+  auto remainder = [](I a, I b) { return b == 0 || b == -1 ? 0 : a % b; };
+  auto floorDivide = [=](I a, I b) {
+    return divide(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0) ? 1 : 0);
+  };
   switch (instr.op) {
   case LaneOp::Constant:
     if (instr.result.real)
@@ -89,7 +93,7 @@ void Lanes::compute(const LaneInstr &instr) {
   case LaneOp::DivI: return intOp(instr, divide);
   case LaneOp::FloorDivI: return intOp(instr, floorDivide);
   case LaneOp::CeilDivI: return intOp(instr, [&](I a, I b) { return -floorDivide(-a, b); });
-  case LaneOp::RemI: return intOp(instr, [](I a, I b) { return b == 0 ? 0 : a % b; });
+  case LaneOp::RemI: return intOp(instr, remainder);
   case LaneOp::MinI: return intOp(instr, [](I a, I b) { return std::min(a, b); });
   case LaneOp::MaxI: return intOp(instr, [](I a, I b) { return std::max(a, b); });
   case LaneOp::And: return intOp(instr, [](I a, I b) { return a & b; });
