@@ -63,6 +63,12 @@ void Interpreter::finish() {
     checker.deadlock(waiting);
 }
 
+void Interpreter::giveUp(const Step &step, std::string message) {
+  checker.report({FindingKind::Unbounded, step.where, std::move(message), {}, {}, {}});
+  for (Role &each : roles)
+    each.done = true;
+}
+
 bool Interpreter::control(Role &role, const Step &step) {
   Registers &registers = launch.registers;
   switch (step.kind) {
@@ -97,6 +103,12 @@ bool Interpreter::control(Role &role, const Step &step) {
   case StepKind::LoopTest:
     if (registers.integer(step.moves[0].first) >= registers.integer(step.moves[0].second)) {
       role.next = step.target;
+      return true;
+    }
+    // The loop ends with its counter's addition and a jump: what is added must get nearer to the bound.
+    if (int64_t by = registers.integer((*role.steps)[step.target - 2].scalar.b); by < 1) {
+      giveUp(step, fmt::format("the step of this loop is {}: it has no end", by));
+      role.done = true;
       return true;
     }
     if (int64_t &most = longest[step.where], count = ++iterations[&step]; count > most)
@@ -190,10 +202,7 @@ bool Interpreter::synchronise(Role &role, const Step &step, bool &advanced) {
 
 bool Interpreter::execute(Role &role, const Step &step) {
   if (++stepCount > launch.stepLimit && launch.stepLimit > 0) {
-    checker.report({FindingKind::Unbounded, step.where,
-                    fmt::format("the roles of the CTA have made {} steps", launch.stepLimit), {}, {}, {}});
-    for (Role &each : roles)
-      each.done = true;
+    giveUp(step, fmt::format("the roles of the CTA have made {} steps", launch.stepLimit));
     role.done = true;
     return true;
   }
