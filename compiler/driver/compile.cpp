@@ -305,6 +305,20 @@ CompileResult Compile::run() {
 
 } // namespace
 
+/// Says that a kernel has no `check` case. Whether it can be instantiated all the same.
+static bool reportNoCase(const ast::Kernel &kernel, Diagnostics &diags) {
+  const bool hasDefaults = std::ranges::none_of(kernel.dims, &ast::Dim::isStatic);
+  std::string values;
+  for (const ast::Dim &dim : kernel.dims)
+    values += fmt::format("{}{} = ..", values.empty() ? "" : ", ", dim.name.text);
+  auto report = diags.report(DiagnosticKind::NoCheckCase, kernel.name.range,
+                             fmt::format("`{}` has no `check` case: {}", kernel.name.text,
+                                         hasDefaults ? "it is not simulated" : "only its syntax is checked"));
+  if (!values.empty())
+    report.help(fmt::format("`check ({})` gives it shapes", values));
+  return hasDefaults;
+}
+
 Session::Session(const Environment &environment) : state(std::make_unique<State>(environment)) {}
 Session::~Session() = default;
 
@@ -327,6 +341,8 @@ bool Session::check(const std::string &name, const std::string &source, bool red
     std::map<frontend::Bindings, std::vector<frontend::CheckCase>> instances;
     for (frontend::CheckCase &test : frontend::checkCases(module, kernel->name.text, state->diags))
       instances[test.bindings].push_back(std::move(test));
+    if (instances.empty() && reportNoCase(*kernel, state->diags))
+      instances[{}] = {}; // the static rules look at all shapes
     for (const auto &[bindings, cases] : instances) {
       auto ir = frontend::instantiate(module, kernel->name.text, bindings, state->mlir(), state->diags);
       if (!ir)

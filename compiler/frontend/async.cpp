@@ -19,7 +19,7 @@ BarrierInfo *KernelLowering::findBarrier(const ast::BarrierRef &ref, bool waits)
     return nullptr;
   }
   BarrierInfo &info = barriers[symbol->barrier];
-  if (!llvm::is_contained(waits ? info.waiters : info.arrivers, role->name)) {
+  if (!info.incomplete && !llvm::is_contained(waits ? info.waiters : info.arrivers, role->name)) {
     error(DiagnosticKind::BarrierRole, ref.name.range,
           fmt::format("`{}` is not declared to {} `{}`", role->name,
                       waits ? "wait for" : "arrive at", ref.name.text))
@@ -254,6 +254,15 @@ void KernelLowering::lowerCopy(const ast::Copy &copy, SourceRange range) {
                        barrier, base, /*slot=*/Value(), offset, castAttr);
 }
 
+/// What a shared operand is when it is read the other way round.
+static std::string asTranspose(const TileRef &operand) {
+  std::string_view text = operand.expr->range.text();
+  std::string other = operand.transposed && text.ends_with(".T")
+                          ? std::string(text.substr(0, text.size() - 2))
+                          : fmt::format("{}.T", text);
+  return fmt::format("`{}` is [{}, {}]", other, operand.columns(), operand.rows());
+}
+
 bool KernelLowering::checkProductShapes(const ast::Wgmma &wgmma, const TileRef &target,
                                         const TileRef &a, const TileRef &b) {
   for (const TileRef *operand : {&target, &a, &b})
@@ -268,8 +277,11 @@ bool KernelLowering::checkProductShapes(const ast::Wgmma &wgmma, const TileRef &
                                     a.columns(), b.rows(), b.columns()));
     report.primary(fmt::format("K is {} here", b.rows()))
         .label(a.expr->range, fmt::format("K is {} here", a.columns()));
-    if (a.columns() == b.columns() && !b.transposed)
-      report.help(fmt::format("`{}.T` is [{}, {}]", b.expr->range.text(), b.columns(), b.rows()));
+    if (a.columns() == b.columns() && target.columns() == b.rows())
+      report.help(asTranspose(b));
+    else if (a.rows() == b.rows() && target.rows() == a.columns() &&
+             a.symbol.kind == SymbolKind::Shared)
+      report.help(asTranspose(a));
     return false;
   }
   if (target.rows() != a.rows() || target.columns() != b.columns()) {

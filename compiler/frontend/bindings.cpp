@@ -109,12 +109,14 @@ bool declareStaticDim(const ast::Dim &dim, const ast::Kernel &kernel, const Bind
     symbol.kind = SymbolKind::Value;
     symbol.scalar = Scalar::of(*value);
   } else {
-    reporter.error(DiagnosticKind::UnknownBinding, dim.name.range,
-                   bound == bindings.end()
-                       ? fmt::format("the static dim `{}` of `{}` has no value", dim.name.text,
-                                     kernel.name.text)
-                       : fmt::format("`{}` is no extent: `{}` is a static dim",
-                                     constantText(bound->second), dim.name.text));
+    bool missing = bound == bindings.end();
+    auto report = reporter.error(DiagnosticKind::UnknownBinding, dim.name.range,
+                                 missing ? fmt::format("the static dim `{}` of `{}` has no value",
+                                                       dim.name.text, kernel.name.text)
+                                         : fmt::format("`{}` is no extent: `{}` is a static dim",
+                                                       constantText(bound->second), dim.name.text));
+    if (missing)
+      report.help(fmt::format("`-D {}=VALUE` gives it one", dim.name.text));
   }
   return declareIn(scope, std::move(symbol), reporter) && good;
 }

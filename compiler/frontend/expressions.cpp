@@ -486,10 +486,16 @@ std::optional<int64_t> KernelLowering::evaluateInteger(const Expr &expr, std::st
     return integer;
   auto report = error(DiagnosticKind::NotConstant, expr.range,
                       fmt::format("{} must be known when compiling", what));
-  report.primary("known only when the kernel runs");
-  if (const Expr &inner = ast::withoutParens(expr); inner.isBareName())
-    if (const Symbol *symbol = scope.find(inner.name.text))
-      report.label(symbol->declared, "declared here");
+  const Expr &inner = ast::withoutParens(expr);
+  const Symbol *symbol = inner.isBareName() ? scope.find(inner.name.text) : nullptr;
+  bool isDim = symbol && llvm::any_of(kernel.dims, [&](const ast::Dim &dim) {
+                 return dim.name.text == symbol->name;
+               });
+  report.primary(isDim ? "known at launch" : "not known when compiling");
+  if (symbol)
+    report.label(symbol->declared, "declared here");
+  if (isDim)
+    report.help(fmt::format("`{}: static` is known when compiling", symbol->name));
   return std::nullopt;
 }
 

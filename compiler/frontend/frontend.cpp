@@ -37,7 +37,7 @@ static const ast::Kernel *requireKernel(const ast::Module &module, std::string_v
 
 OwningOpRef<ModuleOp> instantiate(const ast::Module &module, std::string_view name,
                                   const Bindings &bindings, MLIRContext &context,
-                                  Diagnostics &diags) {
+                                  Diagnostics &diags, SourceRange checkCase) {
   Reporter reporter(diags);
   size_t errorsBefore = diags.errorCount();
   const ast::Kernel *kernel = requireKernel(module, name, reporter);
@@ -46,7 +46,7 @@ OwningOpRef<ModuleOp> instantiate(const ast::Module &module, std::string_view na
   Scope scope = moduleScope(module, *kernel, reporter);
   if (diags.errorCount() != errorsBefore)
     return {};
-  return KernelLowering(*kernel, std::move(scope), bindings, context, diags).run();
+  return KernelLowering(*kernel, std::move(scope), bindings, checkCase, context, diags).run();
 }
 
 namespace {
@@ -242,6 +242,18 @@ private:
 
 } // namespace
 
+/// Whether a kernel without `check` clauses has a single case, in which there is nothing to choose.
+static bool hasOneShape(const ast::Kernel &kernel) {
+  auto isChosen = [](const ast::Arg &arg) {
+    bool real = arg.elem.builtin && isFloat(*arg.elem.builtin);
+    return arg.condition || (!real && (!arg.isTensor() || arg.direction != ast::Direction::Out));
+  };
+  return kernel.dims.empty() && std::ranges::none_of(kernel.args, isChosen) &&
+         std::ranges::none_of(kernel.clauses, [](const ast::Clause &clause) {
+           return std::holds_alternative<ast::Check>(clause.node);
+         });
+}
+
 std::vector<CheckCase> checkCases(const ast::Module &module, std::string_view name,
                                   Diagnostics &diags) {
   Reporter reporter(diags);
@@ -259,6 +271,8 @@ std::vector<CheckCase> checkCases(const ast::Module &module, std::string_view na
       for (const ast::CheckCase &written : check->cases)
         if (auto read = reader.read(written))
           cases.push_back(std::move(*read));
+  if (hasOneShape(*kernel))
+    cases.push_back({kernel->name.range, {}, {}, {}, {}});
   return cases;
 }
 
@@ -287,16 +301,16 @@ bool checkModule(const ast::Module &module, MLIRContext &context, Diagnostics &d
     if (!kernel)
       continue;
     size_t before = diags.errorCount();
-    std::vector<CheckCase> cases = checkCases(module, kernel->name.text, diags);
-    std::vector<Bindings> instantiations;
-    for (const CheckCase &read : cases)
-      if (std::ranges::find(instantiations, read.bindings) == instantiations.end())
-        instantiations.push_back(read.bindings);
-    bool allStatic = std::ranges::none_of(kernel->dims, &ast::Dim::isStatic);
-    if (cases.empty() && diags.errorCount() == before && allStatic)
+    std::vector<CheckCase> instantiations;
+    for (CheckCase &read : checkCases(module, kernel->name.text, diags))
+      if (std::ranges::find(instantiations, read.bindings, &CheckCase::bindings) ==
+          instantiations.end())
+        instantiations.push_back(std::move(read));
+    bool hasDefaults = std::ranges::none_of(kernel->dims, &ast::Dim::isStatic);
+    if (instantiations.empty() && diags.errorCount() == before && hasDefaults)
       instantiations.emplace_back();
-    for (const Bindings &bindings : instantiations)
-      instantiate(module, kernel->name.text, bindings, context, diags);
+    for (const CheckCase &read : instantiations)
+      instantiate(module, kernel->name.text, read.bindings, context, diags, read.range);
   }
   return diags.errorCount() == errorsBefore;
 }

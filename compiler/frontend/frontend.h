@@ -60,13 +60,15 @@ void loadDialects(mlir::MLIRContext &context);
 const ast::Kernel *findKernel(const ast::Module &module, std::string_view name);
 
 /// Checks one kernel for one set of bindings and lowers it: one `tile.kernel` in a new module whose
-/// `tile.stage` is "surface". Null after an error, which has been reported.
+/// `tile.stage` is "surface". Null after an error, which has been reported; `checkCase` is shown
+/// where the bindings are at fault.
 mlir::OwningOpRef<mlir::ModuleOp> instantiate(const ast::Module &module, std::string_view kernel,
                                               const Bindings &bindings, mlir::MLIRContext &context,
-                                              Diagnostics &diags);
+                                              Diagnostics &diags, SourceRange checkCase = {});
 
 /// The cases of a kernel's `check` clauses, in order; cases with errors are reported and left out.
-/// The bindings of a case instantiate the kernel.
+/// The bindings of a case instantiate the kernel. A kernel of a single shape needs no clause to
+/// have a case.
 std::vector<CheckCase> checkCases(const ast::Module &module, std::string_view kernel,
                                   Diagnostics &diags);
 

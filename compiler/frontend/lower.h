@@ -69,6 +69,7 @@ struct BarrierInfo {
   std::vector<std::string> waiters;
   std::vector<std::string> arrived; ///< roles that do
   std::vector<std::string> waited;
+  bool incomplete = false; ///< a role in its lists was not found, which has been reported
   SourceRange firstWait;
 };
 
@@ -81,7 +82,7 @@ struct Arm {
 class KernelLowering {
 public:
   KernelLowering(const ast::Kernel &kernel, Scope moduleScope, const Bindings &bindings,
-                 mlir::MLIRContext &context, Diagnostics &diags);
+                 SourceRange checkCase, mlir::MLIRContext &context, Diagnostics &diags);
 
   /// Null after an error.
   mlir::OwningOpRef<mlir::ModuleOp> run();
@@ -120,7 +121,8 @@ private:
   std::optional<Instances> instancesOf(const ast::Role &role);
   void addInstances(const ast::Role &role, Instances range, int64_t firstWarp, int64_t warps);
   void resolveBarriers();
-  std::vector<std::string> resolveWho(const std::vector<ast::Who> &list, Scope &at);
+  std::vector<std::string> resolveWho(const std::vector<ast::Who> &list, Scope &at,
+                                      bool &incomplete);
   void lowerRole(RoleInstance &instance);
   void checkBarrierUses();
   void reportNoArrival(const BarrierInfo &info, const std::string &arriver);
@@ -210,6 +212,7 @@ private:
   bool checkPointTarget(const Element &target);
   void unlessSkipped(PendingStore &pending);
   bool checkWritable(const ast::Expr &expr, const Symbol &symbol);
+  bool namesPoint(const ast::Expr &target);
   void lowerAssign(const ast::Assign &assign, SourceRange range);
   void lowerTileAssign(const ast::Assign &assign, const TileRef &target, SourceRange range);
   void fillTile(const TileRef &target, const ast::Expr &value, ast::AssignOp op,
@@ -292,6 +295,7 @@ private:
 
   const ast::Kernel &kernel;
   const Bindings &bindings;
+  const SourceRange checkCase; ///< where the bindings stand, if they are those of a `check` case
   mlir::MLIRContext &context;
   mlir::OpBuilder builder;
   Reporter reporter;
@@ -316,7 +320,8 @@ private:
   std::vector<BarrierInfo> barriers;
   std::vector<Scope> barrierScopes; ///< where each barrier stands
   std::vector<RoleInstance> instances;
-  RoleInstance *role = nullptr; ///< whose body is being lowered
+  std::vector<std::string> brokenRoles; ///< whose headers have been reported
+  RoleInstance *role = nullptr;         ///< whose body is being lowered
 
   unsigned activePoints = 0;                 ///< indices of maps and reductions around
   tile::MapOp map;                           ///< the map around

@@ -317,6 +317,14 @@ void KernelLowering::hoistFromMap(tile::MapOp op) {
   });
 }
 
+/// Whether the last bracket holds names only, and none of them is known: `p[r, c]` outside a map.
+bool KernelLowering::namesPoint(const Expr &target) {
+  return llvm::all_of(target.brackets.back().indices, [&](const ast::Index &index) {
+    return index.kind == ast::Index::Kind::Point && index.begin->isBareName() &&
+           !scope.find(index.begin->name.text);
+  });
+}
+
 void KernelLowering::lowerAssign(const Assign &assign, SourceRange range) {
   const Expr &target = ast::withoutParens(*assign.target);
   Symbol *symbol = scope.find(target.name.text);
@@ -332,6 +340,14 @@ void KernelLowering::lowerAssign(const Assign &assign, SourceRange range) {
     report.label(symbol->declared, "declared here");
     if (symbol->kind == SymbolKind::Value)
       report.help("a scalar that changes is declared with `var`");
+    return;
+  }
+  if (symbol && target.brackets.size() > (symbol->ring ? 1u : 0u) && namesPoint(target)) {
+    const Expr &index = *target.brackets.back().indices.front().begin;
+    error(DiagnosticKind::UnknownName, index.range,
+          fmt::format("there is no `{}` here", index.name.text))
+        .help(fmt::format("`map {} {} ...` names a point of the tile", target.range.text(),
+                          assign.opRange.text()));
     return;
   }
   auto tile = resolveTile(target);

@@ -48,7 +48,7 @@ void KernelLowering::lowerKernelIf(const ast::If &branch) {
       if (!condition.isConstant()) {
         error(DiagnosticKind::NotConstant, arm.condition->range,
               "an `if` around declarations is decided when compiling")
-            .primary("known only when the kernel runs");
+            .primary("not known when compiling");
         return;
       }
       if (condition.asBool() == false)
@@ -219,8 +219,13 @@ void KernelLowering::declareWarpgroup(const ast::Role &role) {
   auto regs = budgetOf(role);
   auto range = instancesOf(role);
   declare(Symbol{role.name.text, SymbolKind::Role, role.name.range});
-  if (!regs || !range)
+  if (!regs || !range) {
+    brokenRoles.push_back(role.name.text);
+    if (role.holdsWarps())
+      for (const ast::Stmt &warp : role.body.statements)
+        brokenRoles.push_back(std::get<ast::Role>(warp.node).name.text);
     return;
+  }
   int64_t firstWarp = 4 * static_cast<int64_t>(warpgroupRegs.size());
   int64_t count = (range->upper - range->lower) * range->together;
   warpgroupRegs.insert(warpgroupRegs.end(), count, *regs);
@@ -240,8 +245,10 @@ void KernelLowering::declareWarps(const ast::Role &warpgroup) {
     const auto &warp = std::get<ast::Role>(stmt.node);
     auto range = instancesOf(warp);
     declare(Symbol{warp.name.text, SymbolKind::Role, warp.name.range});
-    if (!range)
+    if (!range) {
+      brokenRoles.push_back(warp.name.text);
       continue;
+    }
     int64_t count = range->upper - range->lower;
     if (used + count > 4) {
       error(DiagnosticKind::RoleGeometry, warp.header, "a warpgroup holds four warps")
@@ -254,8 +261,9 @@ void KernelLowering::declareWarps(const ast::Role &warpgroup) {
   }
 }
 
-/// Names of the instances that a barrier's list means.
-std::vector<std::string> KernelLowering::resolveWho(const std::vector<ast::Who> &list, Scope &at) {
+/// Names of the instances that a barrier's list means. Roles that are not found make it incomplete.
+std::vector<std::string> KernelLowering::resolveWho(const std::vector<ast::Who> &list, Scope &at,
+                                                    bool &incomplete) {
   std::vector<std::string> names;
   std::swap(scope, at);
   for (const ast::Who &who : list) {
@@ -278,7 +286,10 @@ std::vector<std::string> KernelLowering::resolveWho(const std::vector<ast::Who> 
     }
     if (names.size() != before)
       continue;
+    incomplete = true;
     bool exists = llvm::is_contained(known, who.name.text);
+    if (!exists && llvm::is_contained(brokenRoles, who.name.text))
+      continue;
     auto report =
         error(DiagnosticKind::UnknownName, who.range,
               exists ? fmt::format("`{}` has no instance {}", who.name.text, number.value_or(0))
@@ -292,8 +303,8 @@ std::vector<std::string> KernelLowering::resolveWho(const std::vector<ast::Who> 
 
 void KernelLowering::resolveBarriers() {
   for (auto [info, at] : llvm::zip_equal(barriers, barrierScopes)) {
-    info.arrivers = resolveWho(info.barrier->arrivers, at);
-    info.waiters = resolveWho(info.barrier->waiters, at);
+    info.arrivers = resolveWho(info.barrier->arrivers, at, info.incomplete);
+    info.waiters = resolveWho(info.barrier->waiters, at, info.incomplete);
     SmallVector<StringRef> arrivers(info.arrivers.begin(), info.arrivers.end());
     SmallVector<StringRef> waiters(info.waiters.begin(), info.waiters.end());
     info.op.setArriversAttr(builder.getStrArrayAttr(arrivers));
@@ -328,6 +339,8 @@ void KernelLowering::reportNoArrival(const BarrierInfo &info, const std::string 
 
 void KernelLowering::checkBarrierUses() {
   for (const BarrierInfo &info : barriers) {
+    if (info.incomplete)
+      continue;
     for (const std::string &arriver : info.arrivers)
       if (!llvm::is_contained(info.arrived, arriver))
         reportNoArrival(info, arriver);

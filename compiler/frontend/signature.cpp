@@ -7,9 +7,10 @@ using namespace mlir;
 namespace flashqla::frontend {
 
 KernelLowering::KernelLowering(const ast::Kernel &kernel, Scope moduleScope,
-                               const Bindings &bindings, MLIRContext &context, Diagnostics &diags)
-    : kernel(kernel), bindings(bindings), context(context), builder(&context), reporter(diags),
-      scope(std::move(moduleScope)) {}
+                               const Bindings &bindings, SourceRange checkCase,
+                               MLIRContext &context, Diagnostics &diags)
+    : kernel(kernel), bindings(bindings), checkCase(checkCase), context(context), builder(&context),
+      reporter(diags), scope(std::move(moduleScope)) {}
 
 void KernelLowering::declare(Symbol symbol) {
   failed = !declareIn(scope, std::move(symbol), reporter) || failed;
@@ -262,6 +263,8 @@ void KernelLowering::lowerWhere(const ast::Where &where, const ast::Trivia &triv
       if (const Symbol *symbol = scope.find(name); symbol && symbol->scalar.constant)
         values.push_back(fmt::format("{} = {}", name, constantText(*symbol->scalar.constant)));
     report.primary(fmt::format("{}", fmt::join(values, ", ")));
+    if (checkCase)
+      report.label(checkCase, "in this case");
   }
 }
 

@@ -31,6 +31,7 @@ private:
   void checkEnd(Operation *end, Block *block, const InFlight::State &state);
   bool isTarget(FragOp frag);
   bool isCarried(FragOp frag, Operation *statement) const;
+  bool startsAnew(FragOp frag);
   SourceRange place(Operation *statement, const FragmentAccess &access) const;
 
   RoleOp role;
@@ -93,6 +94,17 @@ bool AsyncCheck::isCarried(FragOp frag, Operation *statement) const {
   return false;
 }
 
+/// Whether a loop sets a fragment of a block around it, so that nothing may have to be carried.
+bool AsyncCheck::startsAnew(FragOp frag) {
+  bool found = false;
+  role.walk([&](WgmmaOp product) {
+    auto loop = product->getParentOfType<scf::ForOp>();
+    found |= targetOf(product) == frag && product.getMode() == ProductMode::Set && loop &&
+             !loop->isAncestor(frag);
+  });
+  return found;
+}
+
 bool AsyncCheck::checkTarget(Operation *statement, const FragmentAccess &access) {
   WgmmaOp product = inFlightInto(statement, access.frag);
   if (!product)
@@ -142,7 +154,9 @@ void AsyncCheck::checkHazard(Operation *statement, const FragmentAccess &access)
              fmt::format("this product into `{}`", name(targetOf(product))))
       .label(context.files.range(frag.getOperation()),
              "declared outside the loop that accumulates in it")
-      .help(fmt::format("add `await wgmma` before line {}",
+      .help(fmt::format("{}add `await wgmma` before line {}",
+                        startsAnew(frag) ? fmt::format("declare `{}` in the loop, or ", name(frag))
+                                         : "",
                         firstLine(context.files.range(statement))));
 }
 

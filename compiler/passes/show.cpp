@@ -149,9 +149,10 @@ std::string showLayouts(KernelOp kernel) {
                                              : "row-major");
   }
   for (auto barrier : kernel.getBody().front().getOps<BarrierOp>())
-    out += fmt::format("  {:>7}  {:<10} {} barrier{}, {} arrivals each\n", *barrier.getByteOffset(), barrier.getName().str(),
+    out += fmt::format("  {:>7}  {:<10} {} barrier{}, {} arrival{} each\n", *barrier.getByteOffset(), barrier.getName().str(),
                        barrier.getType().getSlots(), barrier.getType().getSlots() == 1 ? "" : "s",
-                       barrier->getAttrOfType<IntegerAttr>("arrivals").getInt());
+                       barrier->getAttrOfType<IntegerAttr>("arrivals").getInt(),
+                       barrier->getAttrOfType<IntegerAttr>("arrivals").getInt() == 1 ? "" : "s");
   out += fmt::format("  {:>7}  end\n", kernel->getAttrOfType<IntegerAttr>("shared_bytes").getInt());
   for (auto role : kernel.getBody().front().getOps<RoleOp>()) {
     std::string frags;

@@ -100,6 +100,22 @@ DiagnosticBuilder Diagnostics::report(DiagnosticKind kind, SourceRange range, st
 
 namespace {
 
+/// The text with `w` in place of `w[0]`: a number after a name, in backticks.
+std::string withoutInstances(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[') {
+      const size_t end = text.find_first_not_of("0123456789", at + 1);
+      if (end != std::string_view::npos && end > at + 1 && text.substr(end, 2) == "]`") {
+        at = end;
+        continue;
+      }
+    }
+    result += text[at];
+  }
+  return result;
+}
+
 bool sameDiagnostic(const Diagnostic &a, const Diagnostic &b) {
   auto sameLabel = [](const Label &x, const Label &y) {
     return x.range == y.range && x.text == y.text;
@@ -107,8 +123,9 @@ bool sameDiagnostic(const Diagnostic &a, const Diagnostic &b) {
   auto sameNote = [](const Note &x, const Note &y) {
     return x.range == y.range && x.text == y.text;
   };
-  return std::tie(a.kind, a.severity, a.range, a.message, a.primary, a.help) ==
-             std::tie(b.kind, b.severity, b.range, b.message, b.primary, b.help) &&
+  return std::tie(a.kind, a.severity, a.range, a.primary, a.help) ==
+             std::tie(b.kind, b.severity, b.range, b.primary, b.help) &&
+         withoutInstances(a.message) == withoutInstances(b.message) &&
          std::ranges::equal(a.labels, b.labels, sameLabel) &&
          std::ranges::equal(a.notes, b.notes, sameNote);
 }

@@ -113,9 +113,9 @@ public:
   /// In the order in which they were reported.
   std::span<const Diagnostic> all() const { return diagnostics; }
 
-  /// By file name, then place, then order of reporting; those without a place come last. Exact
-  /// repetitions are left out: a template that is checked for several instances says the same thing
-  /// once.
+  /// By file name, then place, then order of reporting; those without a place come last.
+  /// Repetitions are left out: a kernel that is checked for several instantiations, and a role with
+  /// several instances (`w[0]`, `w[1]`), say the same thing once.
   std::vector<const Diagnostic *> sorted() const;
 
 private:

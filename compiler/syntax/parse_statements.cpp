@@ -18,7 +18,7 @@ std::optional<Block> Parser::block(Level level, const SourceRange &owner) {
   Block result;
   result.openComment = commentBehind();
   for (skipNewlines(); !at(TokenKind::RightBrace); skipNewlines()) {
-    if (at(TokenKind::End) || atModuleItem()) {
+    if (at(TokenKind::End) || (atModuleItem() && !atIndentedConst())) {
       if (!unclosedReported)
         diags.error(DiagnosticKind::UnclosedBracket, foundRange(), "a block is not closed")
             .primary("`}` is missing")
@@ -160,6 +160,11 @@ std::optional<StmtNode> Parser::statementNode(Level level) {
   case TokenKind::Else:
     strayElse(level);
     return std::nullopt;
+  case TokenKind::Const:
+    diags.error(DiagnosticKind::MisplacedStatement, peek().range, "`const` stands outside kernels")
+        .help("`let` names a value here");
+    take();
+    return std::nullopt;
   case TokenKind::Reserved:
     name("anything");
     return std::nullopt;
@@ -186,6 +191,16 @@ std::optional<std::vector<Binding>> Parser::bindings() {
   return result;
 }
 
+/// The colon between the name of a tile and its type.
+bool Parser::expectType(std::string_view what) {
+  const std::string after = fmt::format("the name of {}", what);
+  if (!at(TokenKind::Comma))
+    return expect(TokenKind::Colon, after);
+  syntaxError(fmt::format("`:` after {}", after))
+      .help("each has its own type: `a: bf16[64, 64], b: bf16[64, 64]`");
+  return false;
+}
+
 std::optional<Frag> Parser::frag() {
   take();
   Frag result;
@@ -193,7 +208,7 @@ std::optional<Frag> Parser::frag() {
     const Token first = peek();
     FragDecl decl;
     std::optional<Name> fragment = name("a fragment");
-    if (!fragment || !expect(TokenKind::Colon, "the name of a fragment"))
+    if (!fragment || !expectType("a fragment"))
       return std::nullopt;
     decl.name = std::move(*fragment);
     std::optional<ElemType> type = elem();
@@ -220,7 +235,7 @@ std::optional<Shared> Parser::shared() {
     const Token first = peek();
     SharedDecl decl;
     std::optional<Name> tile = name("a shared tile");
-    if (!tile || !expect(TokenKind::Colon, "the name of a shared tile"))
+    if (!tile || !expectType("a shared tile"))
       return std::nullopt;
     decl.name = std::move(*tile);
     std::optional<ElemType> type = elem();
@@ -340,6 +355,10 @@ std::optional<For> Parser::forLoop() {
 }
 
 bool Parser::forHeader(For &loop) {
+  if (at(TokenKind::LeftParen)) {
+    syntaxError("the name of an index").help("`for i in 0 .. n {`, without parentheses");
+    return false;
+  }
   std::optional<Name> index = name("an index");
   if (!index || !expect(TokenKind::In, "the index of a loop") || !range(loop.lower, loop.upper))
     return false;

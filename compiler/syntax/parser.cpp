@@ -35,6 +35,12 @@ bool Parser::atModuleItem() const {
   return at(TokenKind::Const) || at(TokenKind::Fn) || at(TokenKind::Kernel);
 }
 
+/// A `const` that does not begin its line is meant for the block around it.
+bool Parser::atIndentedConst() const {
+  const uint32_t begin = peek().range.begin;
+  return at(TokenKind::Const) && begin != 0 && file.text()[begin - 1] != '\n';
+}
+
 const Token &Parser::take() {
   if (!at(TokenKind::Newline)) // where something is missing, that is before the newline
     previous = peek();

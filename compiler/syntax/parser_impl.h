@@ -25,6 +25,7 @@ private:
   const Token &peek(size_t ahead = 0) const;
   bool at(TokenKind kind) const { return peek().kind == kind; }
   bool atModuleItem() const;
+  bool atIndentedConst() const;
   const Token &take();
   bool accept(TokenKind kind);
   bool expect(TokenKind kind, std::string_view after);
@@ -74,6 +75,7 @@ private:
   bool checkLevel(Level level);
   std::optional<ast::StmtNode> statementNode(Level level);
   std::optional<std::vector<ast::Binding>> bindings();
+  bool expectType(std::string_view what);
   std::optional<ast::Frag> frag();
   std::optional<ast::Shared> shared();
   std::optional<ast::Barrier> barrier();

@@ -145,6 +145,16 @@ TEST(Render, errors_are_sorted_limited_and_said_once) {
   EXPECT_TRUE(text.ends_with("\n\n2 more errors not shown\n")) << text;
 }
 
+TEST(Render, instances_of_a_role_say_it_once) {
+  const SourceFile file("k", "abc\n");
+  Diagnostics diags;
+  for (const char *who : {"`w[0]`", "`w[1]`", "`v`"})
+    diags.error(DiagnosticKind::MissingWait, {&file, 0, 1}, std::string(who) + " does not wait");
+  for (const char *shape : {"[64, 64]", "[64, 128]"})
+    diags.error(DiagnosticKind::ShapeMismatch, {&file, 0, 1}, std::string("f32") + shape);
+  EXPECT_EQ(diags.sorted().size(), 4u);
+}
+
 TEST(Render, colors_change_nothing_else) {
   const SourceFile file("k", "a b\n");
   Diagnostics diags;
