@@ -140,6 +140,16 @@ TEST(Cli, source_from_standard_input) {
   EXPECT_EQ(runCli({"fmt", "-"}, "const  C=64").out, "const C = 64\n");
 }
 
+TEST(Cli, a_binary_file_is_no_kernel) {
+  TemporaryFolder folder;
+  fq_test::writeFile("k.cubin", std::string("\x7f"
+                                            "ELF\0\0",
+                                            6));
+  const CliResult result = runCli({"check", "k.cubin"});
+  EXPECT_EQ(result.status, cli::Failed);
+  EXPECT_EQ(result.err, "error: k.cubin is no text [file-read]\n");
+}
+
 TEST(Cli, fmt_rewrites_only_what_changes) {
   TemporaryFolder folder;
   fs::create_directories("below/deeper");
@@ -310,6 +320,16 @@ TEST_F(RunTest, finds_mistakes_in_what_it_is_given) {
   const CliResult noGpu = run(scaleKernel, {"--device", "gpu", "--set", "factor=2"});
   EXPECT_EQ(noGpu.status, cli::Failed);
   EXPECT_TRUE(holds(noGpu.err, "[driver-missing]")) << noGpu.err;
+}
+
+TEST_F(RunTest, names_the_tensor_that_a_static_dim_needs) {
+  const CliResult result =
+      run("kernel k[N: static, M: static](x: in f32[N], w: in f32[M], y: out f32[N])\n"
+          "  grid (p: 1)\n{\n}\n",
+          {"--device", "sim"});
+  EXPECT_EQ(result.status, cli::Mistakes);
+  EXPECT_EQ(result.err,
+            "error: the inputs have no tensor `w`, which says how large `M` is [run-input]\n");
 }
 
 TEST_F(RunTest, needs_neither_gpu_nor_nvrtc) {

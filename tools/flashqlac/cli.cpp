@@ -1,5 +1,6 @@
 #include "tools/flashqlac/cli.h"
 
+#include "compiler/frontend/scope.h"
 #include "tools/flashqlac/verbs.h"
 
 #include <CLI/CLI.hpp>
@@ -277,9 +278,34 @@ void CommandLine::addGdnData(CLI::App &verb) {
     option->group("Made inputs")->excludes(verb.get_option("--inputs"));
 }
 
+/// A word where only a verb can stand, and which is none.
+std::optional<Error> unknownVerb(const CLI::App &app, const std::vector<std::string> &args) {
+  const CLI::App *parent = &app;
+  for (const std::string &arg : args) {
+    if (parent->get_require_subcommand_min() == 0 || arg.starts_with('-'))
+      return std::nullopt;
+    const std::vector<const CLI::App *> verbs = parent->get_subcommands(nullptr);
+    if (const auto verb = std::ranges::find(verbs, arg, &CLI::App::get_name); verb != verbs.end()) {
+      parent = *verb;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const CLI::App *verb : verbs)
+      names.push_back(verb->get_name());
+    Error error = usageError("there is no verb `" + arg + "`");
+    if (const std::string close = frontend::closestName(arg, names); !close.empty())
+      error.notes.push_back("did you mean `" + close + "`?");
+    return error;
+  }
+  return std::nullopt;
+}
+
 /// Parses and runs; everything that is thrown passes through.
 int parseAndRun(std::vector<std::string> args, Context &context) {
   CommandLine line;
+  const std::string hint = "`flashqlac --help` and `flashqlac VERB --help` show what there is";
+  if (std::optional<Error> unknown = unknownVerb(line.app, args))
+    return fail(context, std::move(*unknown).withNote(hint));
   std::ranges::reverse(args); // CLI11 takes them from the back
   try {
     line.app.parse(std::move(args));
@@ -288,9 +314,7 @@ int parseAndRun(std::vector<std::string> args, Context &context) {
       line.app.exit(error, context.out, context.err);
       return Done;
     }
-    return fail(context, usageError(error.what())
-                             .withNote("`flashqlac --help` and `flashqlac VERB "
-                                       "--help` show what there is"));
+    return fail(context, usageError(error.what()).withNote(hint));
   }
   if (line.diagnostics != "text" && line.diagnostics != "json")
     return fail(context,

@@ -33,7 +33,9 @@ std::string wrapped(std::string_view text) {
 
 } // namespace
 
-int explainVerb(Context &context, const std::string &name) {
+int explainVerb(Context &context, std::string name) {
+  if (name.starts_with('[') && name.ends_with(']')) // as diagnostics show it
+    name = name.substr(1, name.size() - 2);
   if (name.empty()) {
     for (const DiagnosticInfo &info : allDiagnostics())
       context.out << fmt::format("{:<8} {}\n", severityName(info.severity), info.name);
@@ -48,10 +50,11 @@ int explainVerb(Context &context, const std::string &name) {
   std::vector<std::string> names;
   for (const DiagnosticInfo &info : allDiagnostics())
     names.emplace_back(info.name);
-  Error error = usageError(fmt::format("`{}` is no diagnostic of flashqlac", name));
+  Error error = usageError(fmt::format("`{}` is no diagnostic of kernels", name));
   if (const std::string close = frontend::closestName(name, names); !close.empty())
     error.notes.push_back(fmt::format("did you mean `{}`?", close));
-  error.notes.emplace_back("`flashqlac explain` lists them all");
+  error.notes.emplace_back("`flashqlac explain` lists them all; errors of files, launches and the "
+                           "command line have no more to say");
   return fail(context, error);
 }
 

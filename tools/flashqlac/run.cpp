@@ -11,9 +11,31 @@ namespace flashqla::cli {
 
 namespace {
 
+/// Where a static dim has no value for want of a tensor: that one.
+Expected<void> checkStaticDims(const ast::Kernel &kernel, const Safetensors &inputs,
+                               const frontend::Bindings &bindings) {
+  for (const ast::Dim &dim : kernel.dims) {
+    if (!dim.isStatic || bindings.contains(dim.name.text))
+      continue;
+    for (const ast::Arg &arg : kernel.args) {
+      const auto saysIt = [&](const ast::ExprPtr &extent) {
+        const ast::Expr &inner = ast::withoutParens(*extent);
+        return inner.isBareName() && inner.name.text == dim.name.text;
+      };
+      if (arg.isTensor() && arg.direction != ast::Direction::Out && !arg.condition &&
+          !inputs.find(arg.name.text) && std::ranges::any_of(arg.shape.extents, saysIt))
+        return Error{"run-input",
+                     fmt::format("the inputs have no tensor `{}`, which says how large `{}` is",
+                                 arg.name.text, dim.name.text),
+                     {}};
+    }
+  }
+  return {};
+}
+
 /// Binds what the tensors decide. Texts with mistakes and kernels that are not there are left to
 /// the compiler, which reports them.
-void completeBindings(driver::CompileRequest &request, const Safetensors &inputs) {
+Expected<void> completeBindings(driver::CompileRequest &request, const Safetensors &inputs) {
   const SourceFile file(request.file, request.source);
   Diagnostics ignored;
   const ast::Module module = parse(file, ignored);
@@ -22,11 +44,13 @@ void completeBindings(driver::CompileRequest &request, const Safetensors &inputs
     if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
       if (request.kernel.empty() || kernel->name.text == request.kernel) {
         if (only)
-          return;
+          return {};
         only = kernel;
       }
-  if (only)
-    bindFromTensors(*only, inputs, request.bindings);
+  if (!only)
+    return {};
+  bindFromTensors(*only, inputs, request.bindings);
+  return checkStaticDims(*only, inputs, request.bindings);
 }
 
 /// Copies the arguments to the device, runs the kernel, copies back what it wrote.
@@ -110,10 +134,11 @@ int runVerb(Context &context, const RunOptions &options) {
   Expected<Safetensors> inputs = Safetensors::read(options.inputs);
   if (!inputs)
     return fail(context, inputs.error());
+  if (const Expected<void> fits = completeBindings(*request, *inputs); !fits)
+    return fail(context, fits.error());
   const Expected<Target> target = Target::open(context, options.device);
   if (!target)
     return fail(context, target.error());
-  completeBindings(*request, *inputs);
   request->assemble = !target->isSimulator();
   driver::CompileResult result;
   if (const int status = compileAndReport(context, *request, options.kernel.trace, result))

@@ -79,6 +79,8 @@ Expected<Source> readSource(Context &context, const std::string &path) {
   Expected<std::string> text = readFile(path);
   if (!text)
     return text.error();
+  if (text->find('\0') != std::string::npos)
+    return Error{"file-read", fmt::format("{} is no text", path), {}};
   return Source{path, std::move(*text)};
 }
 

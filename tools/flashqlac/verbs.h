@@ -40,7 +40,7 @@ int formatVerb(Context &context, const FormatOptions &options);
 int checkVerb(Context &context, const std::vector<std::string> &paths, bool redundant);
 int environmentVerb(Context &context);
 /// An empty name lists all kinds.
-int explainVerb(Context &context, const std::string &name);
+int explainVerb(Context &context, std::string name);
 
 int cacheListVerb(Context &context);
 struct CollectOptions {
