@@ -1,7 +1,7 @@
 // What the documentation shows is true. What stands behind a fence decides:
 //
 //   ```tile                     a whole module; it passes all static checks
-//   ```tile kernels/gemm.tile   that file, word for word
+//   ```tile kernels/gemm.tile   that file, word for word; ```cpp FILE likewise
 //   ```tile part                statements or items of a kernel; they parse
 //   ```diff kernels/gemm.tile   a change of that file. The block behind it holds the first thing
 //   that
@@ -96,7 +96,7 @@ std::string check(const std::filesystem::path &path) {
       EXPECT_EQ(diagnosticsOf(path.filename().string(), block.text), "");
     } else if (kind == "tile" && what == "part") {
       EXPECT_TRUE(isPart(block.text)) << block.text;
-    } else if (kind == "tile") {
+    } else if (kind == "tile" || (kind == "cpp" && !what.empty())) {
       EXPECT_EQ(fq_test::readFile(root / what), block.text);
     } else if (kind == "diff") {
       const auto text = changed(fq_test::readFile(root / what), block.text);

@@ -7,10 +7,10 @@
 // gemm_nt.fqb`) or just in time by a `KernelProvider`. An application opens a device, loads the
 // kernel once, keeps the handle, and launches it as often as it likes:
 //
-//     Expected<Device> device = Device::current();
+//     Expected<Device> device = Device::current();       // each is checked for its error
 //     Expected<Bundle> bundle = Bundle::read("gemm_nt.fqb");
-//     Expected<Kernel> gemm = Kernel::load(*device, *bundle);          // each checked for its
-//     error Expected<void> done = gemm->launch(stream, {TensorRef::packed(a, DType::BF16, {m, k}),
+//     Expected<Kernel> gemm = Kernel::load(*device, *bundle);
+//     Expected<void> done = gemm->launch(stream, {TensorRef::packed(a, DType::BF16, {m, k}),
 //                                                 TensorRef::packed(b, DType::BF16, {n, k}),
 //                                                 TensorRef::packed(c, DType::BF16, {m, n})});
 //     if (!done)
@@ -28,15 +28,21 @@
 // Scalars convert as in the language: an integer may stand for a float, never the reverse.
 //
 // What is checked before anything runs, each with a named error that shows the failing values:
+//
 //     launch-arguments  count and kind (tensor, scalar) of the arguments; a scalar out of its
-//     type's range launch-dtype      the element type of a tensor launch-rank       the number of
-//     dimensions launch-shape      each size against the signature; two tensors that disagree about
-//     a dim are both named launch-dims       a dim that is unknown, missing, negative, or 2^31 and
-//     more launch-where      the `where` clauses of the kernel that were not decided when compiling
+//                       type's range
+//     launch-dtype      the element type of a tensor
+//     launch-rank       the number of dimensions
+//     launch-shape      each size against the signature; two tensors that disagree about a dim are
+//                       both named
+//     launch-dims       a dim that is unknown, missing, negative, or 2^31 and more
+//     launch-where      the `where` clauses of the kernel that were not decided when compiling
 //     launch-stride     packed tensors without gaps; `strided`: last stride one; TMA: strides below
-//     2^40 bytes launch-alignment  base pointers and strides, 16 bytes for TMA and `strided(16)`
+//                       2^40 bytes
+//     launch-alignment  base pointers and strides, 16 bytes for TMA and `strided(16)`
 //     launch-pointer    null pointers of tensors with elements
 //     launch-grid       2^31 CTAs and more
+//
 // Overlap of writable tensors is not checked. An empty grid launches nothing and is no error.
 //
 // `launch` is asynchronous, reads no environment, hashes nothing and does not allocate; it can be
