@@ -3,6 +3,7 @@
 /// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result,
 /// it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column
 /// slice. Two uses that disagree are an error that names both: data never moves silently.
+#include "compiler/passes/linear.h"
 #include "compiler/passes/passes.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -226,6 +227,29 @@ Swizzle swizzleOf(SharedOp shared) {
   return rowBytes % 128 == 0 ? Swizzle::B128 : rowBytes == 64 ? Swizzle::B64 : rowBytes == 32 ? Swizzle::B32 : Swizzle::None;
 }
 
+/// A product reads the elements of a window if it starts at a panel or lies inside one; across the end of a panel it would
+/// go on in the next row (docs/hopper.md, "Products").
+bool checkOperandWindow(WgmmaOp product, Value operand, SharedOp shared, Context &context) {
+  auto view = operand.getDefiningOp<ViewOp>();
+  if (!view)
+    return true;
+  int64_t panel = layoutOf(shared).panelColumns();
+  Linear column = linearOf(view.getOffsets().back());
+  bool atPanel = column.known && column.constant % panel == 0 &&
+                 llvm::all_of(column.terms, [&](auto &term) { return term.second % panel == 0; });
+  bool inPanel = column.known && column.terms.empty() && column.constant % panel + extents(operand).back() <= panel;
+  if (atPanel || inPanel)
+    return true;
+  context
+      .report(DiagnosticKind::WindowAlignment, product,
+              fmt::format("this window of `{}` starts inside a panel and is not known to end there", shared.getName().str()))
+      .label(context.files.range(shared.getOperation()), fmt::format("swizzled in panels of {} columns", panel))
+      .note(fmt::format("a product reads windows that start at multiples of {} columns, or start at a constant and lie "
+                        "inside one panel",
+                        panel));
+  return false;
+}
+
 bool assignShared(KernelOp kernel, Context &context) {
   for (auto shared : kernel.getBody().front().getOps<SharedOp>())
     shared.setSwizzle(swizzleOf(shared));
@@ -235,8 +259,10 @@ bool assignShared(KernelOp kernel, Context &context) {
       if (space(operand) != Space::Shared)
         continue;
       auto shared = cast<SharedOp>(declaration(operand));
-      if (shared.getSwizzle() != Swizzle::None && elementBytes(shared.getType().getElementType()) == 2)
+      if (shared.getSwizzle() != Swizzle::None && elementBytes(shared.getType().getElementType()) == 2) {
+        ok = checkOperandWindow(product, operand, shared, context) && ok;
         continue;
+      }
       ok = false;
       context
           .report(DiagnosticKind::OperandTile, product,

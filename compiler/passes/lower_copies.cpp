@@ -4,9 +4,8 @@
 /// tile. Its tensor map is a recipe in the kernel's attribute `tensor_maps`, encoded at launch: one per tensor, box,
 /// swizzle and raggedness. A window `t +: C until e` whose limit is not the tensor's own extent takes a *ragged* map
 /// (runtime/manifest.h): two dimensions of 2^31 move the base so that the hardware clips at e.
+#include "compiler/passes/linear.h"
 #include "compiler/passes/passes.h"
-
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flashqla::tile;
@@ -15,13 +14,6 @@ namespace flashqla::passes {
 namespace {
 
 constexpr int64_t ragged = 1 << 30;
-
-std::optional<int64_t> constantOf(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 class CopyLowering {
 public:
@@ -104,6 +96,18 @@ bool CopyLowering::checkBox(CopyOp copy, Value window, Value tile, Plan &plan) {
         .report(DiagnosticKind::TmaBox, copy,
                 fmt::format("the innermost run of this window of `{}` is {} bytes; a bulk copy moves multiples of 16",
                             tensor, plan.dims.empty() ? 0 : plan.boxes[0] * bytes))
+        .help("`copy.async` and plain copies take any window");
+    return false;
+  }
+  // A start that is unknown may be right; one that cannot be is refused. The hardware ends the kernel (docs/hopper.md).
+  Linear column = linearOf(plan.coordinates[0]);
+  int64_t unit = 16 / bytes;
+  if (column.known && column.constant % unit != 0 &&
+      llvm::all_of(column.terms, [&](auto &term) { return term.second % unit == 0; })) {
+    context
+        .report(DiagnosticKind::TmaBox, copy,
+                fmt::format("this window of `{}` starts {} bytes behind a multiple of 16", tensor,
+                            (column.constant % unit + unit) % unit * bytes))
         .help("`copy.async` and plain copies take any window");
     return false;
   }

@@ -39,9 +39,25 @@ void Copies::checkMap(const MapImage &map, std::uint32_t tile) const {
             tileAlignment);
 }
 
+/// What ends a kernel on the chip (docs/hopper.md, "Bulk copies").
+void Copies::checkStart(const MapImage &map, const int *coordinates, bool store) {
+  if (const int byte = coordinates[0] * map.elementBytes; byte % 16)
+    violate("a bulk copy at column {}, byte {}, which is no multiple of 16", coordinates[0], byte);
+  for (int i = 0; store && i < map.rank; ++i)
+    if (coordinates[i] < 0)
+      violate("a bulk store at coordinate {} of dimension {}", coordinates[i], i);
+  const std::uint64_t rowBytes = map.extents[0] * map.elementBytes;
+  if (store && rowBytes % 16 &&
+      coordinates[0] + map.box[0] > static_cast<std::int64_t>(map.extents[0]))
+    violate("a bulk store over the end of rows of {} bytes, which it writes up to the next "
+            "multiple of 16",
+            rowBytes);
+}
+
 void Copies::loadBox(unsigned thread, int line, const MapImage &map, const int *coordinates,
                      std::uint32_t target, std::uint32_t barrier) {
   checkMap(map, target);
+  checkStart(map, coordinates, false);
   auto land = [this, map, at = copied(map, coordinates), target, barrier] {
     shared.endLanding(target, map.boxBytes());
     map.walk(at.data(), target, [&](std::uint32_t address, std::uint64_t element) {
@@ -63,6 +79,7 @@ void Copies::loadBox(unsigned thread, int line, const MapImage &map, const int *
 void Copies::storeBox(unsigned thread, int line, const MapImage &map, const int *coordinates,
                       std::uint32_t source) {
   checkMap(map, source);
+  checkStart(map, coordinates, true);
   auto land = [this, map, at = copied(map, coordinates), source] {
     map.walk(at.data(), source, [&](std::uint32_t address, std::uint64_t element) {
       if (!element)

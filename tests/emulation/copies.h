@@ -62,6 +62,7 @@ private:
   void finish(Place transfer);
   void finishGroups(Transfer::Kind kind, unsigned thread, std::uint64_t before);
   void checkMap(const MapImage &map, std::uint32_t tile) const;
+  static void checkStart(const MapImage &map, const int *coordinates, bool store);
 
   SharedMemory &shared;
   Mbarriers &barriers;

@@ -7,6 +7,10 @@
 #include "tests/emulation/map_image.h"
 #include "tests/emulation/matrix_descriptor.h"
 #include "tests/emulation/products.h"
+#include "tests/file_test.h"
+#include "tests/gpu/wgmma_layout.h"
+
+#include <fmt/format.h>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +85,21 @@ TEST(EmulatedLayouts, DescriptorsFindTheElementsOfSharedTiles) {
                   << span << (mnMajor ? " MN" : " K") << "-major, " << mn + i << ", " << k + j;
         }
     }
+}
+
+/// What was measured on a chip: operands anywhere in swizzled tiles.
+TEST(EmulatedLayouts, DescriptorsReadWhatTheChipReads) {
+  const WgmmaLayouts chip =
+      readLayouts(fq_test::readFile(fq_test::testsFolder() / "gpu/golden/wgmma_layout.txt"));
+  EXPECT_GT(chip.operands.size(), 300u);
+  for (const OperandTable &table : chip.operands) {
+    const auto matrix = MatrixDescriptor::decode(table.descriptor);
+    for (int element = 0; element < table.wanted.extent; ++element)
+      for (int k = 0; k < 16; ++k)
+        ASSERT_EQ(matrix.address(element, k, !table.wanted.kMajor),
+                  static_cast<std::uint32_t>(table.at(element, k)))
+            << fmt::format("descriptor {:#x}, {}, {}", table.descriptor, element, k);
+  }
 }
 
 /// PTX ISA, "Strides": core matrices of eight rows of 16 bytes.

@@ -53,6 +53,9 @@ constexpr const char *cases = R"(
   case 25: if (t == 0) cp_async<16>(tile, data + 1, 16); break;
   case 26: mbarrier_init(full, 1); break;
   case 27: setmaxnreg_inc<300>(); break;
+  case 28: if (t == 0) tensor_load(tile, &map0, full, 2, 0); break;
+  case 29: if (t == 0) tensor_store(&map0, tile, 2, 0); break;
+  case 30: if (t == 0) tensor_store(&map0, tile, 0, -1); break;
   }
 )";
 
@@ -108,6 +111,12 @@ TEST_F(ViolationTest, AddressesOfGlobalMemory) {
   expect(15, "which is in no tensor");
   expect(16, "16 bytes at ");
   expect(25, "cp.async of 16 bytes from ");
+}
+
+TEST_F(ViolationTest, PlacesOfBoxes) {
+  expect(28, "a bulk copy at column 2, byte 8");
+  expect(29, "a bulk copy at column 2, byte 8");
+  expect(30, "a bulk store at coordinate -1 of dimension 1");
 }
 
 TEST_F(ViolationTest, MissingWaitsForCopies) {
