@@ -133,8 +133,8 @@ void Machine::announce(BarrierId barrier, int64_t generation, int64_t bytes) {
   slotOf(barrier, generation).current.announced += bytes;
 }
 
-void Machine::bulkLoad(RoleId id, const Window &target, BarrierId barrierId, int64_t generation, int64_t bytes,
-                       Where where) {
+void Machine::bulkLoad(RoleId id, const Window &target, const Window *source, BarrierId barrierId, int64_t generation,
+                       int64_t bytes, Where where) {
   Role &role = roles[id];
   Barrier &barrier = barriers[barrierId];
   Slot &slot = slotOf(barrierId, generation);
@@ -158,7 +158,10 @@ void Machine::bulkLoad(RoleId id, const Window &target, BarrierId barrierId, int
                  fmt::format("the copy completes on `{}` when `{}` may not be complete", name(),
                              generationName(barrierId, generation - slots)), {}, {},
                  {"its bytes would be counted in the earlier generation"}});
-  access({slot.loads, static_cast<int32_t>(phase + 1), Actor::BulkLoad, id}, target, true, where);
+  const Use use{slot.loads, static_cast<int32_t>(phase + 1), Actor::BulkLoad, id};
+  if (source)
+    access(use, *source, false, where);
+  access(use, target, true, where);
   slot.current.loads = true;
   slot.current.landed += bytes;
   slot.current.loadedAt = where;

@@ -280,6 +280,10 @@ Machine::Window Interpreter::global(const Window &window) const {
   return {static_cast<uint32_t>(tensorTiles[window.object]), 0, Region::box({box.data(), window.rank})};
 }
 
+std::optional<Machine::Window> Interpreter::written(const Window &window) const {
+  return tensorTiles[window.object] >= 0 ? std::optional(global(window)) : std::nullopt;
+}
+
 void Interpreter::touchTensor(uint32_t tensor, const Window &window, bool write, Where where) {
   if (!launch.tensors[tensor].writer)
     return;

@@ -89,6 +89,8 @@ private:
   Window resolve(const Reference &reference, const Step &step);
   Machine::Window shared(const Window &window) const;
   Machine::Window global(const Window &window) const;
+  /// The same of a tensor that the kernel writes; nothing of another one.
+  std::optional<Machine::Window> written(const Window &window) const;
   void touchTensor(uint32_t tensor, const Window &window, bool write, Where where);
   void touchElement(uint32_t tensor, int64_t offset, bool write, Where where);
   Region region(const MapAccess &access, const MapBody &map, const Window &window) const;

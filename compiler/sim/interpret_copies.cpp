@@ -43,7 +43,9 @@ void Interpreter::bulkCopy(Role &role, const Step &step) {
   const Window to = resolve(step.to, step), from = resolve(step.from, step);
   if (step.to.space == Space::Shared) {
     touchTensor(from.object, from, false, step.where);
-    checker.bulkLoad(role.id, shared(to), step.barrier, launch.registers.value(step.generation), 0, step.where);
+    const std::optional<Machine::Window> source = written(from);
+    checker.bulkLoad(role.id, shared(to), source ? &*source : nullptr, step.barrier,
+                     launch.registers.value(step.generation), 0, step.where);
   } else {
     touchTensor(to.object, to, true, step.where);
     checker.bulkStore(role.id, shared(narrowed(from, to)), global(to), step.where);
@@ -108,7 +110,8 @@ void Interpreter::boxLoad(Role &role, const Step &step) {
   const int64_t generation = launch.registers.value(step.generation);
   checkPlace(step, step.slot, {}, generation, program.barriers[step.barrier].slots);
   touchTensor(from.object, from, false, step.where);
-  checker.bulkLoad(role.id, shared(to), step.barrier, generation, step.bytes, step.where);
+  const std::optional<Machine::Window> source = written(from);
+  checker.bulkLoad(role.id, shared(to), source ? &*source : nullptr, step.barrier, generation, step.bytes, step.where);
   transfer(step, to, from);
 }
 
@@ -140,10 +143,12 @@ void Interpreter::boxStore(Role &role, const Step &step) {
 void Interpreter::threadCopy(Role &role, const Step &step) {
   const Window to = resolve(step.to, step), from = resolve(step.from, step);
   const Where place = step.from.where == nowhere ? step.where : step.from.where;
+  std::optional<Machine::Window> source;
   if (step.from.space == Space::Tensor) {
     touchTensor(from.object, from, false, step.where);
-    if (tensorTiles[from.object] >= 0)
-      checker.read(role.id, global(from), place);
+    source = written(from);
+    if (source && step.kind != StepKind::AsyncCopy)
+      checker.read(role.id, *source, place);
   } else if (step.from.space == Space::Shared) {
     checker.read(role.id, shared(step.to.space == Space::Tensor ? narrowed(from, to) : from), place);
   } else {
@@ -154,7 +159,7 @@ void Interpreter::threadCopy(Role &role, const Step &step) {
     checker.write(role.id, global(to), step.where);
   } else if (step.to.space == Space::Shared) {
     if (step.kind == StepKind::AsyncCopy)
-      checker.asyncCopy(role.id, shared(to), step.where);
+      checker.asyncCopy(role.id, shared(to), source ? &*source : nullptr, step.where);
     else
       checker.write(role.id, shared(to), step.where);
   } else {

@@ -168,14 +168,16 @@ void Interpreter::map(Role &role, const Step &step) {
         }
         touchTensor(window.object, here, writes, element.where);
       }
-      if (!inRole || (!tile && tensorTiles[window.object] < 0))
+      if (!tile && tensorTiles[window.object] < 0)
         continue;
       Machine::Window place{tile ? window.object : static_cast<uint32_t>(tensorTiles[window.object]), window.generation,
                             std::move(touched)};
       if (writes)
         checker.write(role.id, place, element.where);
       else
-        checker.read(role.id, place, element.where);
+        for (const Role &reader : roles) // what is computed for all roles, each of them computes
+          if (!inRole || reader.id == role.id)
+            checker.read(reader.id, place, element.where);
     }
   for (const Lanes::Outcome::Outside &outside : outcome.outside) {
     const ElementAccess &element = program.accesses[outside.access];

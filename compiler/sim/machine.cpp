@@ -134,9 +134,11 @@ void Machine::bulkStore(RoleId id, const Window &source, const Window &target, W
 
 void Machine::commitStores(RoleId role) { roles[role].storesOpen = false; }
 
-void Machine::asyncCopy(RoleId id, const Window &target, Where where) {
+void Machine::asyncCopy(RoleId id, const Window &target, const Window *source, Where where) {
   Role &role = roles[id];
   ++role.copies;
+  if (source)
+    access({role.copyAgent, static_cast<int32_t>(role.copies), Actor::AsyncCopy, id}, *source, false, where);
   access({role.copyAgent, static_cast<int32_t>(role.copies), Actor::AsyncCopy, id}, target, true, where);
 }
 

@@ -77,14 +77,16 @@ public:
   // ---- asynchronous operations of a role
 
   /// A bulk load that completes on generation g. `bytes` counts against what is announced; zero where nothing is.
-  void bulkLoad(RoleId role, const Window &target, BarrierId barrier, int64_t generation, int64_t bytes, Where where);
+  /// `source` is null for a tensor that the kernel only reads, here and below.
+  void bulkLoad(RoleId role, const Window &target, const Window *source, BarrierId barrier, int64_t generation,
+                int64_t bytes, Where where);
   /// One group that reads tiles.
   void product(RoleId role, std::span<const Window> operands, Where where);
   /// A bulk store of the open group; `commitStores` closes it.
   void bulkStore(RoleId role, const Window &source, const Window &target, Where where);
   void commitStores(RoleId role);
   /// A cp.async of the threads: a group of its own.
-  void asyncCopy(RoleId role, const Window &target, Where where);
+  void asyncCopy(RoleId role, const Window &target, const Window *source, Where where);
 
   int64_t productsIssued(RoleId role) const { return roles[role].products; }
   int64_t productsAwaited(RoleId role) const { return roles[role].now[roles[role].productAgent]; }

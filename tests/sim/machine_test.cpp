@@ -36,7 +36,7 @@ public:
     act(role, [=, this] { machine.arrive(role, barrier, generation, where); });
   }
   void load(Machine::RoleId role, Machine::TileId t, Machine::BarrierId barrier, int64_t generation, Where where = 0) {
-    act(role, [=, this] { machine.bulkLoad(role, {t, generation, tile}, barrier, generation, 0, where); });
+    act(role, [=, this] { machine.bulkLoad(role, {t, generation, tile}, nullptr, barrier, generation, 0, where); });
   }
   void read(Machine::RoleId role, Machine::TileId t, int64_t generation, Where where = 0) {
     act(role, [=, this] { machine.read(role, {t, generation, tile}, where); });
@@ -298,6 +298,28 @@ TEST(Machine, stores_are_awaited_before_their_tile_is_written_again) {
       script.run();
       EXPECT_EQ(script.kinds(), awaits ? Kinds{} : Kinds{FindingKind::Race});
     }
+}
+
+TEST(Machine, a_load_reads_its_tensor_until_it_has_landed) {
+  for (bool waits : {false, true}) {
+    Script script;
+    auto work = script.role("work");
+    auto a = script.machine.addTile("a_s", 1, false);
+    auto y = script.machine.addTensor("y");
+    auto full = script.machine.addBarrier("full", 1, std::array{work});
+    script.act(work, [&script, work, a, y, full] {
+      const Machine::Window source{y, 0, tile};
+      script.machine.bulkLoad(work, {a, 0, tile}, &source, full, 0, 0, 1);
+    });
+    script.arrive(work, full, 0);
+    if (waits)
+      script.wait(work, full, 0);
+    script.write(work, y, 0, 2);
+    if (!waits)
+      script.wait(work, full, 0);
+    script.run();
+    EXPECT_EQ(script.kinds(), waits ? Kinds{} : Kinds{FindingKind::Race});
+  }
 }
 
 TEST(Machine, what_is_never_awaited) {
