@@ -77,7 +77,7 @@ void Cta::sleep(Thread::Sleep reason, std::uint32_t what, std::uint32_t parity, 
   line = threads[self].line;
 }
 
-void Cta::waitForBytesOf(std::uint32_t barrier, std::uint32_t parity) {
+void Cta::sleepAt(std::uint32_t barrier, std::uint32_t parity) {
   sleep(Thread::Sleep::Mbarrier, barrier, parity, "", [&] { mbarriers.sleep(barrier); });
 }
 

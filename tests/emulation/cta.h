@@ -38,7 +38,8 @@ public:
   /// The lane that elect.sync chooses: any, but always the same.
   unsigned leader() const { return electedLane; }
   [[noreturn]] void exitThread();
-  void waitForBytesOf(std::uint32_t barrier, std::uint32_t parity);
+  /// Until the phase of an mbarrier completes.
+  void sleepAt(std::uint32_t barrier, std::uint32_t parity);
   void namedBarrier(std::uint32_t id, std::uint32_t threads);
 
   /// What the lanes of a warp do together: each comes with `data`, and the last one to come does
@@ -84,7 +85,7 @@ private:
   std::uint64_t steps = 0; // statements of this CTA
   void **parameters = nullptr;
 
-public:
+public: // the parts that instructions work on
   Fibers fibers;
   SharedMemory shared;
   Mbarriers mbarriers;

@@ -67,7 +67,7 @@ void mbarrierTryWait(Cta &cta, const Instruction &instruction, Frame &frame) {
   const std::uint32_t barrier = frame.get32(operand(instruction, 1));
   const std::uint32_t parity = frame.get32(operand(instruction, 2));
   if (!cta.mbarriers.isComplete(barrier, parity))
-    cta.waitForBytesOf(barrier, parity);
+    cta.sleepAt(barrier, parity);
   frame.set(operand(instruction, 0), cta.mbarriers.isComplete(barrier, parity));
 }
 

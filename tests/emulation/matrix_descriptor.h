@@ -25,7 +25,8 @@ struct MatrixDescriptor {
   /// Throws a Violation for a base offset, which the emulation does not know.
   static MatrixDescriptor decode(std::uint64_t bits);
 
-  /// The address of a 16-bit element.
+  /// The address of a 16-bit element. Eight elements from a multiple of eight lie side by side,
+  /// along mn if MN-major, else along k.
   std::uint32_t address(unsigned mn, unsigned k, bool mnMajor) const;
 };
 

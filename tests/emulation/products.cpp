@@ -16,7 +16,20 @@ namespace {
 /// What accumulators hold while a product is in flight: a NaN that no computation makes.
 constexpr std::uint32_t inFlight = 0x7fe5f119;
 
-float element(std::uint16_t bits, bool f16) { return f16 ? fromF16(bits) : fromBf16(bits); }
+/// Elements of a chunk, and its bytes.
+constexpr unsigned chunkElements = 8, chunkBytes = 16;
+
+std::vector<float> halves() {
+  std::vector<float> values(0x10000);
+  for (std::size_t bits = 0; bits < values.size(); ++bits)
+    values[bits] = fromF16(static_cast<std::uint16_t>(bits));
+  return values;
+}
+
+float element(std::uint16_t bits, bool f16) {
+  static const std::vector<float> table = halves();
+  return f16 ? table[bits] : fromBf16(bits);
+}
 
 /// Row and column of an accumulator register, of 16 rows.
 unsigned rowOf(unsigned lane, unsigned reg) { return lane / 4 + 8 * (reg / 2 % 2); }
@@ -92,25 +105,15 @@ void Products::issue(unsigned number, int line, const ProductShape &shape,
   product.group = warp.groups;
   product.accumulator = &accumulatorOf(warp, shape, operands);
   ++product.accumulator->users;
-  auto place = [this](std::vector<std::uint32_t> &list, std::uint32_t address) {
-    shared.beginReading(address, sizeof(std::uint16_t));
-    list.push_back(address);
-  };
   if (shape.registerA) {
     for (unsigned lane = 0; lane < lanes; ++lane)
       for (unsigned i = 0; i < 8; ++i) // element i: register i / 2, its half i % 2
         product.a[lane / 4 + 8 * (i / 2 % 2)][2 * (lane % 4) + 8 * (i / 4) + i % 2] =
             element(static_cast<std::uint16_t>(operands[lane].a[i / 2] >> 16 * (i % 2)), shape.f16);
   } else {
-    const auto matrix = MatrixDescriptor::decode(descriptorA);
-    for (unsigned row = 0; row < rows; ++row)
-      for (unsigned k = 0; k < depth; ++k)
-        place(product.addressA, matrix.address(rows * (number % 4) + row, k, shape.transposeA));
+    product.matrixA = read(descriptorA, rows * (number % 4), rows, shape.transposeA);
   }
-  const auto matrix = MatrixDescriptor::decode(descriptorB);
-  for (unsigned column = 0; column < shape.columns; ++column)
-    for (unsigned k = 0; k < depth; ++k)
-      place(product.addressB, matrix.address(column, k, shape.transposeB));
+  product.matrixB = read(descriptorB, 0, shape.columns, shape.transposeB);
 
   // Products of a warp take effect in order.
   if (timing == Timing::Early || (timing == Timing::Random && random.coin()))
@@ -118,23 +121,44 @@ void Products::issue(unsigned number, int line, const ProductShape &shape,
       retireFirst(warp);
 }
 
+/// From now on a product reads rows `first` … of a matrix, all 16 columns.
+Products::Matrix Products::read(std::uint64_t descriptor, unsigned first, unsigned count,
+                                bool transposed) {
+  const auto place = MatrixDescriptor::decode(descriptor);
+  Matrix result{{}, transposed};
+  for (unsigned mn = first; mn < first + count; mn += transposed ? chunkElements : 1)
+    for (unsigned k = 0; k < depth; k += transposed ? 1 : chunkElements) {
+      result.chunks.push_back(place.address(mn, k, transposed));
+      shared.beginReading(result.chunks.back(), chunkBytes);
+    }
+  return result;
+}
+
+template <class Visit>
+void Products::forElements(const Matrix &matrix, bool f16, Visit visit) const {
+  const unsigned perRow = matrix.transposed ? depth : depth / chunkElements;
+  for (unsigned chunk = 0; chunk < matrix.chunks.size(); ++chunk) {
+    std::uint16_t bits[chunkElements];
+    shared.readAsync(matrix.chunks[chunk], bits, chunkBytes);
+    for (unsigned i = 0; i < chunkElements; ++i)
+      if (matrix.transposed)
+        visit(chunk / perRow * chunkElements + i, chunk % perRow, element(bits[i], f16));
+      else
+        visit(chunk / perRow, chunk % perRow * chunkElements + i, element(bits[i], f16));
+  }
+}
+
 void Products::compute(const Product &product) const {
   const ProductShape &shape = product.shape;
-  auto load = [&](std::uint32_t address, bool negate) {
-    std::uint16_t bits;
-    shared.readAsync(address, &bits, sizeof bits);
-    return negate ? -element(bits, shape.f16) : element(bits, shape.f16);
-  };
-  float a[rows][depth];
+  const float signA = shape.negateA ? -1.0f : 1.0f, signB = shape.negateB ? -1.0f : 1.0f;
+  float a[rows][depth], b[depth][maxColumns];
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned k = 0; k < depth; ++k)
-      a[row][k] = !shape.registerA ? load(product.addressA[row * depth + k], shape.negateA)
-                  : shape.negateA  ? -product.a[row][k]
-                                   : product.a[row][k];
-  float b[depth][maxColumns];
-  for (unsigned column = 0; column < shape.columns; ++column)
-    for (unsigned k = 0; k < depth; ++k)
-      b[k][column] = load(product.addressB[column * depth + k], shape.negateB);
+      a[row][k] = signA * product.a[row][k];
+  forElements(product.matrixA, shape.f16,
+              [&](unsigned row, unsigned k, float x) { a[row][k] = signA * x; });
+  forElements(product.matrixB, shape.f16,
+              [&](unsigned column, unsigned k, float x) { b[k][column] = signB * x; });
   for (unsigned row = 0; row < rows; ++row) {
     float *const sums = product.accumulator->value[row];
     if (!shape.accumulate)
@@ -150,9 +174,9 @@ void Products::retireFirst(Warp &warp) {
   warp.flying.pop_front();
   try {
     compute(product);
-    for (const auto *list : {&product.addressA, &product.addressB})
-      for (std::uint32_t address : *list)
-        shared.endReading(address, sizeof(std::uint16_t));
+    for (const Matrix *matrix : {&product.matrixA, &product.matrixB})
+      for (std::uint32_t chunk : matrix->chunks)
+        shared.endReading(chunk, chunkBytes);
     if (--product.accumulator->users == 0)
       release(warp, *product.accumulator);
   } catch (const Violation &violation) {

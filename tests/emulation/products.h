@@ -65,13 +65,19 @@ private:
     unsigned users = 0; // products in flight
     float value[rows][maxColumns];
   };
+  /// A matrix in shared memory: eight elements that lie side by side, along k or, if `transposed`,
+  /// along the other dimension, at each address.
+  struct Matrix {
+    std::vector<std::uint32_t> chunks;
+    bool transposed = false;
+  };
   struct Product {
     ProductShape shape;
     int line;
     std::uint64_t group;
     Accumulator *accumulator;
-    float a[rows][depth];                          // of a first operand in registers
-    std::vector<std::uint32_t> addressA, addressB; // [row][k], [column][k]
+    float a[rows][depth]; // of a first operand in registers
+    Matrix matrixA, matrixB;
   };
   /// What all warps of a warpgroup must issue alike.
   struct Record {
@@ -91,6 +97,9 @@ private:
   Accumulator &accumulatorOf(Warp &warp, const ProductShape &shape,
                              const ProductLane (&operands)[lanes]);
   void retireFirst(Warp &warp);
+  Matrix read(std::uint64_t descriptor, unsigned first, unsigned count, bool transposed);
+  /// Calls `visit` with m or n, k, and the element.
+  template <class Visit> void forElements(const Matrix &matrix, bool f16, Visit visit) const;
   void compute(const Product &product) const;
   void release(Warp &warp, Accumulator &accumulator);
 
