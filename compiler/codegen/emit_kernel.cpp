@@ -327,7 +327,9 @@ void KernelEmitter::emitOp(Operation &op) {
       .Case<WaitParityOp>([&](WaitParityOp wait) { emitWait(wait); })
       .Case<ArriveSlotOp>([&](ArriveSlotOp arrive) { emitArrive(arrive); })
       .Case<SyncOp>([&](SyncOp) { emitSync(); })
-      .Case<FenceProxyOp>([&](FenceProxyOp) { out.line("fence_proxy_async();"); })
+      .Case<FenceProxyOp>([&](FenceProxyOp fence) {
+        out.line("fence_proxy_async{}();", fence.getGlobal() ? "_all" : "");
+      })
       .Case<WgmmaGroupOp>([&](WgmmaGroupOp group) { emitWgmma(group); })
       .Case<WaitGroupOp>([&](WaitGroupOp wait) { emitWaitGroup(wait); })
       .Case<InverseOp>([&](InverseOp inverse) { emitInverse(inverse); })

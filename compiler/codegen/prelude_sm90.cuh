@@ -65,6 +65,7 @@ DEVICE void mbarrier_wait_parity(u32 barrier, u32 parity) {
                : "memory");
 }
 DEVICE void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void fence_proxy_async_all() { asm volatile("fence.proxy.async;" ::: "memory"); } // global memory as well
 
 // ---- bulk copies; coordinates innermost first
 

@@ -19,6 +19,11 @@ constexpr int64_t mostTrips = 26;
 
 using frontend::CheckCase;
 
+/// Whether a table says where things begin: an integer tensor that starts at 0 and never falls.
+bool isOffsets(const std::vector<int64_t> &table) {
+  return table.size() >= 2 && table.front() == 0 && std::is_sorted(table.begin(), table.end());
+}
+
 class ProtocolChecker {
 public:
   ProtocolChecker(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const ProtocolCheck &options)
@@ -106,7 +111,7 @@ std::vector<ProtocolChecker::Knob> ProtocolChecker::knobs(const CheckCase &test)
       if (launch.kind == sim::LaunchValue::Dim && launch.name == name)
         found.push_back({name, {}, value});
   for (const auto &[name, table] : test.tables)
-    if (table.size() >= 2 && table.front() == 0 && std::is_sorted(table.begin(), table.end()))
+    if (isOffsets(table))
       found.push_back({fmt::format("the last length in {}", name), name, table.back() - table[table.size() - 2]});
   return found;
 }
@@ -126,11 +131,12 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
         if (int64_t &dim = changed.dims[launch.name]; dim >= before)
           dim = std::max(dim, table.back());
   }
-  // Offsets that lay within the dim still must: they name its rows.
-  for (const auto &[name, table] : test.tables)
-    for (int64_t offset : table)
-      if (knob.table.empty() && offset <= knob.value && offset > value)
-        return std::nullopt;
+  // What a table says must still hold: how many there are, and which one, unless it is offsets.
+  if (knob.table.empty())
+    for (const auto &[name, table] : test.tables)
+      for (int64_t entry : table)
+        if ((entry <= knob.value && entry > value) || (!isOffsets(table) && entry < knob.value && entry >= value))
+          return std::nullopt;
   rules.follow(changed, knob.name);
   return rules.allowed(changed) ? std::optional(changed) : std::nullopt;
 }
@@ -183,6 +189,8 @@ void ProtocolChecker::explore(const CheckCase &test, const Knob &knob) {
 void ProtocolChecker::finish() {
   if (options.redundant)
     sim::reportRedundantWaits(results, decoded, files, diags);
+  if (options.tripCounts && clean() && !decoded.program.lowered)
+    sim::reportSingleRounds(results, decoded, files, diags);
 }
 
 } // namespace

@@ -128,10 +128,14 @@ def Tile_WaitStoresOp : Tile_Op<"wait_stores"> {
 def Tile_FenceProxyOp : Tile_Op<"fence_proxy"> {
   let summary = "orders this thread's shared writes before later accesses by the async proxy";
   let description = [{
+    With `global`, its writes to tensors as well.
+
     ```mlir
     tile.fence_proxy
+    tile.fence_proxy {global}
     ```
   }];
+  let arguments = (ins UnitAttr:$global);
   let assemblyFormat = "attr-dict";
 }
 

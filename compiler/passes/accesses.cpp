@@ -26,9 +26,10 @@ Linear generationOf(Value reference) {
 
 /// What an index ranges over in a statement; absent where it depends on the point in another way
 /// than by a sum.
-std::optional<Span> spanOf(Value index, Operation *statement) {
+std::optional<Span> spanOf(Value index, Operation *statement, DenseSet<Value> &moving, bool &exact) {
   Linear start = linearOf(index);
   int64_t extent = 1;
+  bool moves = false;
   for (auto [atom, coefficient] : llvm::to_vector(start.terms)) {
     if (!statement->isAncestor(atom.getParentRegion()->getParentOp()))
       continue;
@@ -48,6 +49,9 @@ std::optional<Span> spanOf(Value index, Operation *statement) {
     } else {
       return std::nullopt;
     }
+    // Steps, sums of two indices and diagonals leave out elements of the box.
+    exact &= std::abs(coefficient) == 1 && !moves && moving.insert(atom).second;
+    moves = true;
     int64_t lowest = coefficient > 0 ? lower : lower + count - 1;
     start = start.plus(linearOf(atom), -coefficient).plus(coefficient * lowest);
     extent += std::abs(coefficient) * (count - 1);
@@ -56,15 +60,18 @@ std::optional<Span> spanOf(Value index, Operation *statement) {
 }
 
 /// The box of an element access: the window of its base narrowed by the indices.
-SmallVector<Span, 2> boxOf(Value reference, OperandRange indices, Operation *statement) {
+SmallVector<Span, 2> boxOf(Value reference, OperandRange indices, Operation *statement, bool &exact) {
   SmallVector<Span, 2> box = boxOf(reference);
+  DenseSet<Value> moving;
   auto view = reference.getDefiningOp<ViewOp>();
   size_t next = 0;
   for (size_t dim = 0; dim < box.size(); ++dim) {
     if (view && view.getSizes()[dim] == 0)
       continue;
-    if (auto span = spanOf(indices[next++], statement))
+    if (auto span = spanOf(indices[next++], statement, moving, exact))
       box[dim] = {box[dim].start.plus(span->start), span->extent};
+    else
+      exact = false;
   }
   return box;
 }
@@ -98,9 +105,12 @@ private:
   void element(Operation *place, Value reference, OperandRange indices, bool write) {
     if (space(reference) != Space::Shared)
       return;
-    accesses.push_back({statement, reference, place, cast<SharedOp>(declaration(reference)),
-                        generationOf(reference), boxOf(reference, indices, statement), write,
-                        Actor::Threads});
+    bool exact = true;
+    for (Operation *op = place; op != statement; op = op->getParentOp())
+      exact &= !isa<scf::IfOp>(op->getParentOp()); // a point may be left out
+    SmallVector<Span, 2> box = boxOf(reference, indices, statement, exact);
+    accesses.push_back({statement, reference, place, cast<SharedOp>(declaration(reference)), generationOf(reference), box,
+                        write, Actor::Threads, exact});
   }
 
   Operation *statement;
@@ -168,6 +178,15 @@ bool mayOverlap(const SharedAccess &a, const SharedAccess &b) {
   if (apart && *apart % shared.getType().getSlots() != 0)
     return false;
   return boxesMayOverlap(a, b);
+}
+
+bool overlapIsCertain(const SharedAccess &a, const SharedAccess &b) {
+  SharedOp shared = a.shared;
+  bool known = a.exact && b.exact &&
+               (shared.getType().getSlots() == 1 || difference(a.generation, b.generation).has_value());
+  for (auto [left, right] : llvm::zip_equal(a.box, b.box))
+    known = known && difference(right.start, left.start).has_value();
+  return known;
 }
 
 SourceRange operandRange(const Context &context, Operation *statement, Value operand) {

@@ -35,6 +35,7 @@ struct SharedAccess {
   llvm::SmallVector<Span, 2> box;
   bool write;
   Actor actor;
+  bool exact = true; ///< every element of the box is touched, whatever the values
 };
 
 struct FragmentAccess {
@@ -54,6 +55,9 @@ std::vector<FragmentAccess> fragmentAccesses(mlir::Operation *statement);
 /// Whether two accesses of one tile may touch the same element of the same slot.
 bool mayOverlap(const SharedAccess &a, const SharedAccess &b);
 bool boxesMayOverlap(const SharedAccess &a, const SharedAccess &b);
+/// Whether what `mayOverlap` says is certain: where a generation or a window is unknown, or a map leaves out points, the
+/// simulator looks at the elements.
+bool overlapIsCertain(const SharedAccess &a, const SharedAccess &b);
 
 /// The text of an operand in a statement; the whole statement where it has no place of its own.
 SourceRange operandRange(const Context &context, mlir::Operation *statement, mlir::Value operand);

@@ -197,6 +197,12 @@ void SyncCheck::wait(WaitOp op, State &state) {
 }
 
 void SyncCheck::await(AwaitOp op, State &state) {
+  // The store that a tile is awaited for; older ones have ended before it.
+  int64_t newest = std::numeric_limits<int64_t>::max();
+  if (op.getKind() == AwaitKind::Tile)
+    for (const PendingAccess &entry : state)
+      if (entry.access.actor == Actor::BulkStore && entry.inFlight && waitsFor(op, entry))
+        newest = std::min(newest, entry.laterGroups);
   for (PendingAccess &entry : state) {
     auto copy = dyn_cast<CopyOp>(entry.access.statement);
     if (!copy || !entry.inFlight)
@@ -205,7 +211,7 @@ void SyncCheck::await(AwaitOp op, State &state) {
          store = entry.access.actor == Actor::BulkStore;
     switch (op.getKind()) {
     case AwaitKind::Tile:
-      entry.inFlight = !(store && waitsFor(op, entry));
+      entry.inFlight = !(store && entry.laterGroups >= newest);
       break;
     case AwaitKind::Tensor:
       entry.inFlight = !(store && declaration(op.getTarget()) == declaration(copy.getTarget()));
@@ -247,7 +253,8 @@ void SyncCheck::access(Operation &op, State &state) {
 
 void SyncCheck::meet(State &state, const SharedAccess &later) {
   auto clash = [&](const PendingAccess &entry) {
-    if ((!entry.access.write && !later.write) || !mayOverlap(entry.access, later))
+    if ((!entry.access.write && !later.write) || !mayOverlap(entry.access, later) ||
+        !overlapIsCertain(entry.access, later))
       return false;
     if (later.actor != Actor::BulkLoad)
       return true;

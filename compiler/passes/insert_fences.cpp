@@ -1,7 +1,7 @@
 /// `fence.proxy.async` between writes by threads and later accesses by copy and tensor engines.
 ///
-/// A thread that wrote a shared tile fences before its next arrival or sync, which is what orders the engine's access
-/// behind the write (PTX ISA, "Async proxy"). Tiles that no engine touches need none, and neither do reads.
+/// A thread that wrote a shared tile or a tensor fences before its next arrival or sync, which is what orders the engine's
+/// access behind the write (PTX ISA, "Async proxy"). What no engine touches needs none, and neither do reads.
 #include "compiler/passes/passes.h"
 
 using namespace mlir;
@@ -10,12 +10,12 @@ using namespace flashqla::tile;
 namespace flashqla::passes {
 namespace {
 
-/// Tiles that a bulk copy or a product touches.
-DenseSet<Operation *> engineTiles(KernelOp kernel) {
-  DenseSet<Operation *> tiles;
+/// Tiles and tensors that a bulk copy or a product touches.
+DenseSet<Operation *> engineObjects(KernelOp kernel) {
+  DenseSet<Operation *> objects;
   auto add = [&](Value addressable) {
-    if (addressable && space(addressable) == Space::Shared)
-      tiles.insert(declaration(addressable));
+    if (space(addressable) != Space::Register)
+      objects.insert(declaration(addressable));
   };
   kernel.walk([&](Operation *op) {
     if (auto product = dyn_cast<WgmmaOp>(op)) {
@@ -26,65 +26,94 @@ DenseSet<Operation *> engineTiles(KernelOp kernel) {
       add(copy.getSource());
     }
   });
-  return tiles;
+  return objects;
 }
 
-bool writes(Operation &op, const DenseSet<Operation *> &tiles) {
-  bool found = false;
-  auto check = [&](Value target) {
-    found |= space(target) == Space::Shared && tiles.contains(declaration(target));
-  };
+/// Writes that have no fence behind them yet.
+struct Unfenced {
+  bool tiles = false, tensors = false;
+
+  explicit operator bool() const { return tiles || tensors; }
+  Unfenced &operator|=(Unfenced other) {
+    tiles |= other.tiles;
+    tensors |= other.tensors;
+    return *this;
+  }
+};
+
+class FenceInserter {
+public:
+  explicit FenceInserter(KernelOp kernel) : objects(engineObjects(kernel)) {}
+
+  /// Inserts fences in a block entered with unfenced writes or not; returns those with which it is left.
+  Unfenced run(Block &block, Unfenced before, bool insert);
+
+private:
+  Unfenced writes(Operation &op) const;
+  Unfenced copiesAsync(Operation *role) const;
+  void add(Unfenced &unfenced, Value target) const {
+    if (objects.contains(declaration(target)))
+      (space(target) == Space::Shared ? unfenced.tiles : unfenced.tensors) = true;
+  }
+
+  DenseSet<Operation *> objects;
+};
+
+Unfenced FenceInserter::writes(Operation &op) const {
+  Unfenced found;
   if (auto copy = dyn_cast<CopyOp>(op)) {
     if (copy.getKind() == CopyKind::Plain)
-      check(copy.getTarget());
+      add(found, copy.getTarget());
   } else if (auto inverse = dyn_cast<InverseOp>(op)) {
-    check(inverse.getScratch());
+    add(found, inverse.getScratch());
   } else if (isa<MapOp>(op)) {
-    op.walk([&](StoreOp store) { check(store.getTarget()); });
+    op.walk([&](StoreOp store) { add(found, store.getTarget()); });
   }
   return found;
 }
 
-/// Whether the role has per-thread asynchronous copies into such a tile: what they write has landed at their await.
-bool copiesAsync(Operation *role, const DenseSet<Operation *> &tiles) {
-  bool found = false;
+/// What per-thread asynchronous copies of the role have written has landed at their await.
+Unfenced FenceInserter::copiesAsync(Operation *role) const {
+  Unfenced found;
   role->walk([&](CopyOp copy) {
-    found |= copy.getKind() == CopyKind::Async && tiles.contains(declaration(copy.getTarget()));
+    if (copy.getKind() == CopyKind::Async)
+      add(found, copy.getTarget());
   });
   return found;
 }
 
-/// Inserts fences in a block entered with unfenced writes or not; returns whether it is left with some.
-bool fenceBlock(Block &block, bool dirty, const DenseSet<Operation *> &tiles, bool insert) {
+Unfenced FenceInserter::run(Block &block, Unfenced before, bool insert) {
+  Unfenced now = before;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isa<ArriveOp, SyncOp>(op)) {
-      if (dirty && insert) {
+      if (now && insert) {
         OpBuilder builder(&op);
-        FenceProxyOp::create(builder, op.getLoc());
+        FenceProxyOp::create(builder, op.getLoc(), now.tensors);
       }
-      dirty = false;
+      now = {};
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      dirty |= fenceBlock(*loop.getBody(), dirty, tiles, false); // what the previous iteration leaves
-      dirty |= fenceBlock(*loop.getBody(), dirty, tiles, insert);
+      now |= run(*loop.getBody(), now, false); // what the previous iteration leaves
+      now |= run(*loop.getBody(), now, insert);
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      bool then = fenceBlock(branch.getThenRegion().front(), dirty, tiles, insert);
-      bool otherwise = branch.getElseRegion().empty() ? dirty : fenceBlock(branch.getElseRegion().front(), dirty, tiles, insert);
-      dirty = then || otherwise;
+      const Unfenced then = run(branch.getThenRegion().front(), now, insert);
+      if (!branch.getElseRegion().empty())
+        now = run(branch.getElseRegion().front(), now, insert);
+      now |= then;
     } else if (auto await = dyn_cast<AwaitOp>(op); await && await.getKind() == AwaitKind::CopyAsync) {
-      dirty |= copiesAsync(op.getParentOfType<RoleOp>(), tiles);
-    } else if (!isa<FenceProxyOp>(op)) {
-      dirty |= writes(op, tiles);
+      now |= copiesAsync(op.getParentOfType<RoleOp>());
+    } else {
+      now |= writes(op);
     }
   }
-  return dirty;
+  return now;
 }
 
 } // namespace
 
 bool insertFences(KernelOp kernel, Context &) {
-  DenseSet<Operation *> tiles = engineTiles(kernel);
+  FenceInserter inserter(kernel);
   for (auto role : kernel.getBody().front().getOps<RoleOp>())
-    fenceBlock(role.getBody().front(), false, tiles, true);
+    inserter.run(role.getBody().front(), {}, true);
   return true;
 }
 

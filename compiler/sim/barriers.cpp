@@ -15,6 +15,13 @@ Machine::Slot &Machine::slotOf(BarrierId barrier, int64_t generation) {
   return barriers[barrier].slots[(generation % slots + slots) % slots];
 }
 
+int64_t Machine::rounds(BarrierId barrier) const {
+  int64_t most = 0;
+  for (const Slot &slot : barriers[barrier].slots)
+    most = std::max(most, slot.complete);
+  return most;
+}
+
 size_t Machine::arriverIndex(const Barrier &barrier, RoleId role) const {
   return std::find(barrier.arrivers.begin(), barrier.arrivers.end(), role) - barrier.arrivers.begin();
 }
@@ -26,18 +33,36 @@ const Machine::Phase *Machine::completedPhase(const Slot &slot, int64_t phase) c
 }
 
 /// Whether the role can be sure, in every schedule, that the phase is complete: it comes after all its arrivals and copies.
-bool Machine::knowsPhase(const Role &role, const Barrier &barrier, const Slot &slot, int64_t phase) const {
+std::optional<Machine::Doubt> Machine::doubt(const Role &role, const Barrier &barrier, const Slot &slot,
+                                             int64_t phase) const {
   if (phase < 0)
-    return true;
-  if (phase >= slot.complete)
-    return false;
+    return std::nullopt;
+  if (phase >= slot.complete) {
+    for (size_t i = 0; i < barrier.arrivers.size(); ++i)
+      if (slot.arrivals[i] <= phase)
+        return Doubt{barrier.arrivers[i], nowhere};
+    return std::nullopt;
+  }
   const Phase *known = completedPhase(slot, phase);
   if (!known)
-    return true; // of two phases back the later ones were asked
+    return std::nullopt; // of two phases back the later ones were asked
   for (size_t i = 0; i < barrier.arrivers.size(); ++i)
     if (role.now[barrier.arrivers[i]] < known->times[i])
-      return false;
-  return !known->loads || role.now[slot.loads] > phase;
+      return Doubt{barrier.arrivers[i], known->places[i]};
+  if (known->loads && role.now[slot.loads] <= phase)
+    return Doubt{nobody, known->loadedAt};
+  return std::nullopt;
+}
+
+Finding Machine::doubtful(FindingKind kind, Where where, std::string message, const Role &role, const Doubt &doubt) const {
+  Finding finding{kind, where, std::move(message), {}, {}, {}};
+  if (doubt.where == nowhere)
+    finding.notes.push_back(fmt::format("`{}` may not have arrived at it", roles[doubt.role].name));
+  else if (doubt.role == nobody)
+    finding.labels.push_back({doubt.where, fmt::format("nothing tells `{}` that this copy has landed", role.name)});
+  else
+    finding.labels.push_back({doubt.where, fmt::format("nothing tells `{}` of this arrival", role.name)});
+  return finding;
 }
 
 bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where where) {
@@ -54,19 +79,22 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
     return true;
   }
   if (slot.complete >= phase + 2) {
-    stop({FindingKind::Aliasing, where,
-          fmt::format("`{}` waits for `{}` when `{}` may already be complete", role.name, name(),
-                      generationName(barrierId, generation + slots)),
-          {}, {},
-          {"the parity bit of the slot has flipped twice: the wait would block, for ever or for a later generation"}});
+    const std::string later = generationName(barrierId, generation + slots);
+    Finding finding{FindingKind::Aliasing, where,
+                    fmt::format("`{}` waits for `{}` when `{}` may already be complete", role.name, name(), later), {}, {},
+                    {"the parity bit of the slot has flipped twice: the wait would block, for ever or for a later generation"}};
+    if (slot.complete == phase + 2)
+      finding.labels.push_back({slot.last.places.front(), fmt::format("`{}` arrives at `{}` here",
+                                                                      roles[barrier.arrivers.front()].name, later)});
+    stop(std::move(finding));
     return true;
   }
-  if (!knowsPhase(role, barrier, slot, phase - 1)) {
-    stop({FindingKind::Aliasing, where,
-          fmt::format("`{}` waits for `{}` when `{}` may not be complete", role.name, name(),
-                      generationName(barrierId, generation - slots)),
-          {}, {},
-          {"the parity bit of the slot cannot tell the two apart: the wait would pass a ring too early"}});
+  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+    Finding finding = doubtful(FindingKind::Aliasing, where,
+                               fmt::format("`{}` waits for `{}` when `{}` may not be complete", role.name, name(),
+                                           generationName(barrierId, generation - slots)), role, *unsure);
+    finding.notes.push_back("the parity bit of the slot cannot tell the two apart: the wait would pass a ring too early");
+    stop(std::move(finding));
     return true;
   }
   if (slot.complete <= phase)
@@ -78,6 +106,7 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
     if (loadsSeen && role.now.includes(slot.last.clock) && role.fenced.includes(slot.last.fenced))
       ++count.implied;
     role.now.join(slot.last.clock);
+    role.common.join(slot.last.clock);
     role.fenced.join(slot.last.fenced);
     if (slot.last.loads)
       role.visible[slot.loads] = std::max(role.visible[slot.loads], static_cast<int32_t>(phase + 1));
@@ -112,11 +141,11 @@ void Machine::arrive(RoleId id, BarrierId barrierId, int64_t generation, Where w
     return stop({FindingKind::SkippedArrival, where,
                  fmt::format("`{}` arrives at `{}` and never arrived at `{}`", role.name, name(),
                              generationName(barrierId, generation - slots)), {}, {}, {}});
-  if (!knowsPhase(role, barrier, slot, phase - 1)) {
-    Finding finding{FindingKind::OverArrival, where,
-                    fmt::format("`{}` arrives at `{}` when `{}` may not be complete", role.name, name(),
-                                generationName(barrierId, generation - slots)), {}, {},
-                    {"the arrival would be counted in the earlier generation"}};
+  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+    Finding finding = doubtful(FindingKind::OverArrival, where,
+                               fmt::format("`{}` arrives at `{}` when `{}` may not be complete", role.name, name(),
+                                           generationName(barrierId, generation - slots)), role, *unsure);
+    finding.notes.push_back("the arrival would be counted in the earlier generation");
     return stop(std::move(finding));
   }
   slot.current.clock.join(role.now);
@@ -153,11 +182,13 @@ void Machine::bulkLoad(RoleId id, const Window &target, const Window *source, Ba
       finding.labels.push_back({earlier->places[index], "the arrival"});
     return stop(std::move(finding));
   }
-  if (!knowsPhase(role, barrier, slot, phase - 1))
-    return stop({FindingKind::OverArrival, where,
-                 fmt::format("the copy completes on `{}` when `{}` may not be complete", name(),
-                             generationName(barrierId, generation - slots)), {}, {},
-                 {"its bytes would be counted in the earlier generation"}});
+  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+    Finding finding = doubtful(FindingKind::OverArrival, where,
+                               fmt::format("a copy is attached to `{}` when `{}` may not be complete", name(),
+                                           generationName(barrierId, generation - slots)), role, *unsure);
+    finding.notes.push_back("its bytes would be counted in the earlier generation");
+    return stop(std::move(finding));
+  }
   const Use use{slot.loads, static_cast<int32_t>(phase + 1), Actor::BulkLoad, id};
   if (source)
     access(use, *source, false, where);

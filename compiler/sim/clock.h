@@ -42,4 +42,20 @@ private:
   std::vector<int32_t> times;
 };
 
+/// What proxy fences of threads cover: of their writes to shared tiles, and of those to tensors.
+struct Fenced {
+  Clock tiles, tensors;
+
+  explicit Fenced(size_t agents = 0) : tiles(agents), tensors(agents) {}
+  void clear() {
+    tiles.clear();
+    tensors.clear();
+  }
+  void join(const Fenced &other) {
+    tiles.join(other.tiles);
+    tensors.join(other.tensors);
+  }
+  bool includes(const Fenced &other) const { return tiles.includes(other.tiles) && tensors.includes(other.tensors); }
+};
+
 } // namespace flashqla::sim

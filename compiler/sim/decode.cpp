@@ -89,7 +89,7 @@ void Decoder::declare(Operation &op) {
     objects[&op] = program.shared.size();
     program.shared.push_back(std::move(object));
   } else if (auto barrier = dyn_cast<BarrierOp>(op)) {
-    BarrierObject object{barrier.getName().str(), barrier.getType().getSlots(), {}};
+    BarrierObject object{barrier.getName().str(), barrier.getType().getSlots(), {}, place(&op)};
     for (auto name : barrier.getArrivers().getAsRange<StringAttr>()) {
       uint32_t index = 0;
       for (auto role : kernel.getBody().front().getOps<RoleOp>()) {
@@ -255,8 +255,8 @@ void Decoder::decodeStep(Operation &op) {
       step(StepKind::Scalar, op).scalar = scalar;
   } else if (isa<SyncOp>(op)) {
     step(StepKind::Sync, op);
-  } else if (isa<FenceProxyOp>(op)) {
-    step(StepKind::Fence, op);
+  } else if (auto fence = dyn_cast<FenceProxyOp>(op)) {
+    step(StepKind::Fence, op).tensors = fence.getGlobal();
   } else if (auto frag = dyn_cast<FragOp>(op)) {
     objects[&op] = program.fragments.size();
     program.fragments.push_back({frag.getName().str(), frag.getType().getShape().vec(),

@@ -14,6 +14,7 @@ constexpr Where nowhere = UINT32_MAX;
 enum class FindingKind {
   Race,             ///< two accesses, one of them writing, that nothing orders
   MissingWait,      ///< a tile filled by a bulk load, read by a role that did not wait for the load itself
+  MissingSync,      ///< an access by threads of a role that other threads of it may not have come to yet
   MissingFence,     ///< an asynchronous access behind a write by threads without a proxy fence between
   Unwritten,        ///< elements read that nothing has written in this generation
   Aliasing,         ///< a wait that a parity bit cannot tell from another

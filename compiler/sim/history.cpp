@@ -1,12 +1,26 @@
 #include "compiler/sim/history.h"
 
+#include <algorithm>
+
 namespace flashqla::sim {
 
 void History::addRead(Access access) {
-  // A later read by the same agent stands for an earlier one of no more elements.
-  std::erase_if(reads, [&](const Access &earlier) {
-    return earlier.epoch.agent == access.epoch.agent && access.region.covers(earlier.region);
-  });
+  // A later read by the same agent stands for an earlier one of no more elements. But a write is not held against the
+  // reads of its own statement: of those before, the last one stays.
+  auto standsFor = [](const Access &later, const Access &earlier) {
+    return later.epoch.agent == earlier.epoch.agent && later.region.covers(earlier.region);
+  };
+  for (size_t i = reads.size(); i-- > 0;) {
+    const Access &earlier = reads[i];
+    bool superfluous = standsFor(access, earlier);
+    if (superfluous && access.actor == Actor::Threads && earlier.epoch.time < access.epoch.time)
+      superfluous = std::any_of(reads.begin(), reads.end(), [&](const Access &between) {
+        return earlier.epoch.time < between.epoch.time && between.epoch.time < access.epoch.time &&
+               standsFor(between, earlier);
+      });
+    if (superfluous)
+      reads.erase(reads.begin() + i);
+  }
   reads.push_back(std::move(access));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 namespace flashqla::sim {
 
 Interpreter::Interpreter(Launch given)
@@ -172,7 +174,7 @@ bool Interpreter::synchronise(Role &role, const Step &step, bool &advanced) {
     checker.sync(role.id);
     break;
   case StepKind::Fence:
-    checker.fence(role.id);
+    checker.fence(role.id, step.tensors);
     break;
   case StepKind::AwaitFragment: {
     const int64_t last = fragments[step.to.object].writes;
@@ -210,6 +212,7 @@ bool Interpreter::execute(Role &role, const Step &step) {
     return true;
   bool advanced = true;
   if (!synchronise(role, step, advanced)) {
+    checker.statement(role.id);
     switch (step.kind) {
     case StepKind::DeclareFragment: declareFragment(step); break;
     case StepKind::BulkCopy: bulkCopy(role, step); break;
@@ -261,8 +264,8 @@ Window Interpreter::resolve(const Reference &reference, const Step &step) {
   }
   if (window.untilDim >= 0 && window.until > window.extent[window.untilDim])
     checker.report({FindingKind::OutOfBounds, where,
-                    fmt::format("the window of `{}` reaches until {}, and the dimension has {}", name(reference),
-                                window.until, window.extent[window.untilDim]), {}, {}, {}});
+                    fmt::format("the window of `{}` ends at {}, and dimension {} has {}", name(reference), window.until,
+                                window.untilDim, window.extent[window.untilDim]), {}, {}, {}});
   if (window.untilDim >= 0 && window.offset[window.untilDim] < 0)
     checker.report({FindingKind::OutOfBounds, where,
                     fmt::format("a window of `{}` with `until` starts at {}", name(reference),
@@ -270,9 +273,9 @@ Window Interpreter::resolve(const Reference &reference, const Step &step) {
   return window;
 }
 
-Machine::Window Interpreter::shared(const Window &window) const {
+Machine::Window Interpreter::shared(const Window &window, Where where) const {
   const auto box = window.box();
-  return {window.object, window.generation, Region::box({box.data(), window.rank})};
+  return {window.object, window.generation, Region::box({box.data(), window.rank}), where};
 }
 
 Machine::Window Interpreter::global(const Window &window) const {
@@ -302,10 +305,13 @@ void Interpreter::touchElement(uint32_t tensor, int64_t offset, bool write, Wher
     return;
   const int32_t mine = launch.block + 1;
   int32_t other = 0;
+  bool otherWrote = true;
   if (write) {
     other = global.writer.take(offset, mine, launch.alone);
-    if ((other == 0 || other == mine) && global.reader)
+    if ((other == 0 || other == mine) && global.reader) {
       other = global.reader[offset].load(std::memory_order_relaxed);
+      otherWrote = false;
+    }
   } else {
     other = global.writer[offset].load(std::memory_order_relaxed);
     if (int32_t none = 0; global.reader && !global.reader[offset].compare_exchange_strong(none, mine) && none != mine)
@@ -313,9 +319,16 @@ void Interpreter::touchElement(uint32_t tensor, int64_t offset, bool write, Wher
   }
   if (other == 0 || other == mine)
     return;
+  std::string element;
+  for (const std::vector<int64_t> &extents = global.values->extents; int64_t extent : std::views::reverse(extents)) {
+    element = element.empty() ? fmt::to_string(offset % extent) : fmt::format("{}, {}", offset % extent, element);
+    offset /= extent;
+  }
   checker.report({FindingKind::BlockOverlap, where,
-                  fmt::format("another CTA than this one {} the same element of `{}`", write ? "touches" : "writes",
-                              program.tensors[tensor].name), {}, {},
+                  fmt::format("`{}[{}]` is {} by CTA {} and {}{}", program.tensors[tensor].name, element,
+                              write ? "written" : "read", launch.block,
+                              write && otherWrote ? "" : otherWrote ? "written by " : "read by ",
+                              other < 0 ? "others" : fmt::format("CTA {}", other - 1)), {}, {},
                   {"no order holds between the CTAs of a launch"}});
 }
 

@@ -87,7 +87,7 @@ private:
   void touchFragment(Role &role, uint32_t fragment, bool write, Where where);
 
   Window resolve(const Reference &reference, const Step &step);
-  Machine::Window shared(const Window &window) const;
+  Machine::Window shared(const Window &window, Where where = nowhere) const;
   Machine::Window global(const Window &window) const;
   /// The same of a tensor that the kernel writes; nothing of another one.
   std::optional<Machine::Window> written(const Window &window) const;

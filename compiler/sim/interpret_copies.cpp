@@ -44,11 +44,11 @@ void Interpreter::bulkCopy(Role &role, const Step &step) {
   if (step.to.space == Space::Shared) {
     touchTensor(from.object, from, false, step.where);
     const std::optional<Machine::Window> source = written(from);
-    checker.bulkLoad(role.id, shared(to), source ? &*source : nullptr, step.barrier,
+    checker.bulkLoad(role.id, shared(to, step.to.where), source ? &*source : nullptr, step.barrier,
                      launch.registers.value(step.generation), 0, step.where);
   } else {
     touchTensor(to.object, to, true, step.where);
-    checker.bulkStore(role.id, shared(narrowed(from, to)), global(to), step.where);
+    checker.bulkStore(role.id, shared(narrowed(from, to), step.from.where), global(to), step.where);
     checker.commitStores(role.id); // each is a group
   }
   transfer(step, to, from);
@@ -111,7 +111,7 @@ void Interpreter::boxLoad(Role &role, const Step &step) {
   checkPlace(step, step.slot, {}, generation, program.barriers[step.barrier].slots);
   touchTensor(from.object, from, false, step.where);
   const std::optional<Machine::Window> source = written(from);
-  checker.bulkLoad(role.id, shared(to), source ? &*source : nullptr, step.barrier, generation, step.bytes, step.where);
+  checker.bulkLoad(role.id, shared(to, step.to.where), source ? &*source : nullptr, step.barrier, generation, step.bytes, step.where);
   transfer(step, to, from);
 }
 
@@ -135,7 +135,7 @@ void Interpreter::boxStore(Role &role, const Step &step) {
     else if (kept == 0)
       source.size[0] = 0;
   }
-  checker.bulkStore(role.id, shared(source), global(to), step.where);
+  checker.bulkStore(role.id, shared(source, step.from.where), global(to), step.where);
   transfer(step, to, from);
 }
 
@@ -159,9 +159,9 @@ void Interpreter::threadCopy(Role &role, const Step &step) {
     checker.write(role.id, global(to), step.where);
   } else if (step.to.space == Space::Shared) {
     if (step.kind == StepKind::AsyncCopy)
-      checker.asyncCopy(role.id, shared(to), source ? &*source : nullptr, step.where);
+      checker.asyncCopy(role.id, shared(to, step.to.where), source ? &*source : nullptr, step.where);
     else
-      checker.write(role.id, shared(to), step.where);
+      checker.write(role.id, shared(to, step.to.where), step.where);
   } else {
     touchFragment(role, to.object, true, step.where);
   }

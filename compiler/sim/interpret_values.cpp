@@ -48,7 +48,7 @@ void Interpreter::product(Role &role, const Step &step) {
   std::vector<Machine::Window> operands;
   for (const auto &[window, reference] : {std::pair(&a, &step.from), std::pair(&b, &step.other)})
     if (reference->space == Space::Shared)
-      operands.push_back(shared(*window));
+      operands.push_back(shared(*window, reference->where));
   checker.product(role.id, operands, step.where);
   const int64_t group = checker.productsIssued(role.id), done = checker.productsAwaited(role.id);
   if (step.from.space == Space::Fragment) {
@@ -64,7 +64,9 @@ void Interpreter::product(Role &role, const Step &step) {
   }
   Fragment &accumulator = fragments[step.to.object];
   if (step.mode != ProductMode::Set && !accumulator.written)
-    touchFragment(role, step.to.object, false, step.where);
+    checker.report({FindingKind::Unwritten, step.where,
+                    fmt::format("a product adds to `{}`, and nothing has written it", program.fragments[step.to.object].name),
+                    {}, {}, {"`wgmma … = …` sets its target"}});
   accumulator.written = true;
   accumulator.writes = group;
   accumulator.writtenAt = step.where;
@@ -124,8 +126,10 @@ bool Interpreter::inside(const Region &touched, const Window &window, const Elem
       continue;
     all = false;
     checker.report({FindingKind::OutOfBounds, element.where,
-                    fmt::format("elements {} .. {} of dimension {} of `{}`, which has {}", side.begin, side.end, dim,
-                                name(element.target), window.extent[dim]), {}, {}, {}});
+                    fmt::format("{} of dimension {} of `{}`, which has {}",
+                                side.size() == 1 ? fmt::format("index {}", side.begin)
+                                                 : fmt::format("indices {} .. {}", side.begin, side.end),
+                                dim, name(element.target), window.extent[dim]), {}, {}, {}});
   }
   return all;
 }
@@ -182,7 +186,7 @@ void Interpreter::map(Role &role, const Step &step) {
   for (const Lanes::Outcome::Outside &outside : outcome.outside) {
     const ElementAccess &element = program.accesses[outside.access];
     checker.report({FindingKind::OutOfBounds, element.where,
-                    fmt::format("element {} of `{}`, which has {} there", outside.coordinate, name(element.target),
+                    fmt::format("index {} of `{}`, which has {} there", outside.coordinate, name(element.target),
                                 outside.extent), {}, {}, {}});
   }
 }

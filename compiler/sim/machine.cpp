@@ -39,13 +39,15 @@ void Machine::start() {
       slot.loads = agents++;
   for (RoleId id = 0; id < roles.size(); ++id) {
     Role &role = roles[id];
-    role.now = role.fenced = role.fencing = role.visible = Clock(agents);
+    role.now = role.common = role.visible = Clock(agents);
+    role.fenced = role.fencing = Fenced(agents);
     role.now[id] = 1;
   }
   for (Barrier &barrier : barriers)
     for (Slot &slot : barrier.slots) {
       slot.arrivals.assign(barrier.arrivers.size(), 0);
-      slot.current.clock = slot.current.fenced = Clock(agents);
+      slot.current.clock = Clock(agents);
+      slot.current.fenced = Fenced(agents);
       slot.current.times.assign(barrier.arrivers.size(), 0);
       slot.current.places.assign(barrier.arrivers.size(), nowhere);
       slot.last = slot.beforeLast = slot.current;
@@ -72,9 +74,21 @@ void Machine::write(RoleId role, const Window &window, Where where) {
   access({role, roles[role].now[role], Actor::Threads, role}, window, true, where);
 }
 
+/// Other roles a role knows by its waits, which each thread executes. Among the threads of a role one may be ahead of
+/// another; the lane that issues bulk copies knows which of its stores have ended. Who touches which element of a tensor
+/// is not followed.
+const Clock &Machine::knowledge(const Use &use, const Access &earlier, bool tensor) const {
+  const Role &role = roles[use.role];
+  const bool lane = use.actor == Actor::BulkLoad || use.actor == Actor::BulkStore;
+  const bool statement = earlier.epoch.agent == use.agent && earlier.epoch.time == use.time; // points of one map
+  return tensor || statement || (lane && earlier.actor == Actor::BulkStore) ? role.now : role.common;
+}
+
 void Machine::access(const Use &use, const Window &window, bool write, Where where) {
   if (window.region.empty())
     return;
+  if (window.where != nowhere)
+    where = window.where;
   Tile &tile = tiles[window.tile];
   const int64_t slots = static_cast<int64_t>(tile.slots.size());
   if (window.generation < 0) {
@@ -86,10 +100,11 @@ void Machine::access(const Use &use, const Window &window, bool write, Where whe
   const Role &role = roles[use.role];
   Access access{window.region, {use.agent, use.time}, use.actor, use.role, window.generation, where};
   history.conflicts(access, write, [&](const Access &earlier, bool wrote) {
-    bool known = role.now.knows(earlier.epoch);
+    bool known = knowledge(use, earlier, tile.tensor).knows(earlier.epoch);
     bool visible = !wrote || write || earlier.actor != Actor::BulkLoad || role.visible.knows(earlier.epoch);
     bool fenced = !options.fences || !wrote || proxyOf(use.actor) == Proxy::Generic ||
-                  proxyOf(earlier.actor) == Proxy::Async || role.fenced.knows(earlier.epoch);
+                  proxyOf(earlier.actor) == Proxy::Async ||
+                  (tile.tensor ? role.fenced.tensors : role.fenced.tiles).knows(earlier.epoch);
     if (!known || !visible || !fenced)
       reportConflict(access, write, earlier, wrote, window);
   });
@@ -117,6 +132,7 @@ void Machine::access(const Use &use, const Window &window, bool write, Where whe
 void Machine::product(RoleId id, std::span<const Window> operands, Where where) {
   Role &role = roles[id];
   ++role.products;
+  role.productAt = where;
   for (const Window &operand : operands)
     access({role.productAgent, static_cast<int32_t>(role.products), Actor::Product, id}, operand, false, where);
 }
@@ -126,6 +142,7 @@ void Machine::bulkStore(RoleId id, const Window &source, const Window &target, W
   if (!role.storesOpen)
     ++role.stores;
   role.storesOpen = true;
+  role.storeAt = where;
   const int32_t group = static_cast<int32_t>(role.stores);
   access({role.storeReadAgent, group, Actor::BulkStore, id}, source, false, where);
   access({role.storeWriteAgent, group, Actor::BulkStore, id}, target, true, where);
@@ -137,6 +154,7 @@ void Machine::commitStores(RoleId role) { roles[role].storesOpen = false; }
 void Machine::asyncCopy(RoleId id, const Window &target, const Window *source, Where where) {
   Role &role = roles[id];
   ++role.copies;
+  role.copyAt = where;
   if (source)
     access({role.copyAgent, static_cast<int32_t>(role.copies), Actor::AsyncCopy, id}, *source, false, where);
   access({role.copyAgent, static_cast<int32_t>(role.copies), Actor::AsyncCopy, id}, target, true, where);
@@ -177,12 +195,19 @@ void Machine::awaitCopies(RoleId id, int64_t keep) {
 
 /// What the role does from here on is not covered: its time moves on. A fence is a thread's own; the role has it once
 /// its threads have met.
-void Machine::fence(RoleId id) {
+void Machine::fence(RoleId id, bool tensors) {
   Role &role = roles[id];
-  role.fencing.join(role.now);
+  role.fencing.tiles.join(role.now);
+  if (tensors)
+    role.fencing.tensors.join(role.now);
   ++role.now[id];
 }
 
-void Machine::sync(RoleId id) { roles[id].fenced.join(roles[id].fencing); }
+void Machine::sync(RoleId id) {
+  Role &role = roles[id];
+  role.fenced.join(role.fencing);
+  role.common.join(role.now);
+  ++role.now[id];
+}
 
 } // namespace flashqla::sim

@@ -34,6 +34,7 @@ public:
   using RoleId = uint32_t;
   using TileId = uint32_t;
   using BarrierId = uint32_t;
+  static constexpr RoleId nobody = UINT32_MAX;
 
   struct Options {
     /// Whether the program has its proxy fences written out: then they must suffice.
@@ -44,6 +45,7 @@ public:
     TileId tile;
     int64_t generation;
     Region region;
+    Where where = nowhere; ///< of the operand in the text, where it has a place of its own
   };
   /// How often a `wait` for generation 0 or later was executed, and how often it told the role nothing that it did not know.
   struct WaitCount {
@@ -63,6 +65,8 @@ public:
 
   // ---- accesses by the threads of a role
 
+  /// A statement begins. Threads of a role are apart from each other between its statements, until a `sync`.
+  void statement(RoleId role) { ++roles[role].now[role]; }
   void read(RoleId role, const Window &window, Where where);
   void write(RoleId role, const Window &window, Where where);
 
@@ -99,7 +103,8 @@ public:
 
   // ---- within a role
 
-  void fence(RoleId role);
+  /// `tensors`: the fence covers writes to global memory as well.
+  void fence(RoleId role, bool tensors);
   void sync(RoleId role);
 
   // ---- results
@@ -119,6 +124,8 @@ public:
   /// After a mistake with barriers nothing that follows means anything.
   bool stopped() const { return halted; }
   const std::unordered_map<Where, WaitCount> &waits() const { return waitCounts; }
+  /// How often the most used slot of a barrier was complete.
+  int64_t rounds(BarrierId barrier) const;
 
   const std::string &roleName(RoleId role) const { return roles[role].name; }
   std::string generationName(BarrierId barrier, int64_t generation) const;
@@ -128,10 +135,13 @@ private:
   struct Role {
     std::string name;
     Agent productAgent, storeReadAgent, storeWriteAgent, copyAgent;
-    Clock now, fenced, fencing;
+    /// What each thread knows of other roles, and some thread of this one; what all threads know.
+    Clock now, common;
+    Fenced fenced, fencing;
     /// Of bulk loads: those that the role itself has waited for.
     Clock visible;
     int64_t products = 0, stores = 0, copies = 0;
+    Where productAt = nowhere, storeAt = nowhere, copyAt = nowhere; ///< the newest
     bool storesOpen = false;
     struct Store {
       int64_t group;
@@ -141,7 +151,8 @@ private:
     std::vector<Store> storesInFlight;
   };
   struct Phase {
-    Clock clock, fenced;
+    Clock clock;
+    Fenced fenced;
     std::vector<int32_t> times; ///< of the arrivals; 0 where there was none
     std::vector<Where> places;
     bool loads = false;
@@ -183,13 +194,24 @@ private:
   Slot &slotOf(BarrierId barrier, int64_t generation);
   int64_t phaseOf(BarrierId barrier, int64_t generation) const;
   static std::string actorName(Actor actor, const std::string &role);
-  bool knowsPhase(const Role &role, const Barrier &barrier, const Slot &slot, int64_t phase) const;
+  /// What a phase needs and a role cannot be sure of: an arrival or, of role `nobody`, a load.
+  struct Doubt {
+    RoleId role;
+    Where where;
+  };
+  std::optional<Doubt> doubt(const Role &role, const Barrier &barrier, const Slot &slot, int64_t phase) const;
+  Finding doubtful(FindingKind kind, Where where, std::string message, const Role &role, const Doubt &doubt) const;
   const Phase *completedPhase(const Slot &slot, int64_t phase) const;
   void tryComplete(BarrierId barrier, Slot &slot);
   void checkOvertaken(BarrierId barrier, Slot &slot);
   size_t arriverIndex(const Barrier &barrier, RoleId role) const;
+  std::string completionOf(Epoch load) const;
+  std::vector<RoleId> missingAt(const Blocked &blocked) const;
+  std::pair<int64_t, Where> lastArrival(RoleId role, BarrierId barrier) const;
+  const Clock &knowledge(const Use &use, const Access &earlier, bool tensor) const;
   void access(const Use &use, const Window &window, bool write, Where where);
   void reportConflict(const Access &access, bool write, const Access &earlier, bool wrote, const Window &window);
+  void reportUnsynced(const Access &access, bool write, const Access &earlier, bool wrote, const std::string &tile);
   void stop(Finding finding);
 
   Options options;

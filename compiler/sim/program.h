@@ -151,6 +151,7 @@ struct Step {
   Reg slot, parity, guard;                ///< lowered
   int64_t bytes = 0, keep = 0, byte = 0;
   bool read = false;
+  bool tensors = false;                   ///< Fence: of writes to tensors as well
   Reference to, from, other;              ///< Product: target, a, b
   Element cast = Element::F32;
   bool casts = false, transposeA = false, transposeB = false;
@@ -183,6 +184,7 @@ struct BarrierObject {
   std::string name;
   int64_t slots;
   std::vector<uint32_t> arrivers;
+  Where where = nowhere;
 };
 struct RoleProgram {
   std::string name;

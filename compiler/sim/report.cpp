@@ -9,6 +9,7 @@ DiagnosticKind diagnosticOf(FindingKind kind) {
   switch (kind) {
   case FindingKind::Race: return DiagnosticKind::Race;
   case FindingKind::MissingWait: return DiagnosticKind::MissingWait;
+  case FindingKind::MissingSync: return DiagnosticKind::MissingSync;
   case FindingKind::MissingFence: return DiagnosticKind::MissingFence;
   case FindingKind::Unwritten: return DiagnosticKind::UnwrittenRead;
   case FindingKind::Aliasing: return DiagnosticKind::PhaseAliasing;
@@ -69,6 +70,23 @@ void reportRedundantWaits(std::span<const SimResult> results, const DecodedKerne
       diags.report(DiagnosticKind::RedundantWait, rangeOf(where, kernel, files),
                    fmt::format("this wait is implied by others: executed {} times, it told the role nothing new",
                                count.executed));
+}
+
+void reportSingleRounds(std::span<const SimResult> results, const DecodedKernel &kernel, const SourceFiles &files,
+                        Diagnostics &diags) {
+  for (uint32_t index = 0; index < kernel.program.barriers.size(); ++index) {
+    const BarrierObject &barrier = kernel.program.barriers[index];
+    bool counted = false, again = false;
+    for (const RoleProgram &role : kernel.program.roles)
+      for (const Step &step : role.steps)
+        counted |= step.kind == StepKind::Wait && step.barrier == index && step.generation.base;
+    for (const SimResult &result : results)
+      again |= result.rounds[index] > 1;
+    if (counted && !again)
+      diags.report(DiagnosticKind::CheckCoverage, rangeOf(barrier.where, kernel, files),
+                   fmt::format("no case uses a slot of `{}` a second time", barrier.name))
+          .help("add a `check` case in which the loop runs longer");
+  }
 }
 
 } // namespace flashqla::sim

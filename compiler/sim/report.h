@@ -16,4 +16,8 @@ void report(const SimResult &result, const DecodedKernel &kernel, const std::str
 void reportRedundantWaits(std::span<const SimResult> results, const DecodedKernel &kernel, const SourceFiles &files,
                           Diagnostics &diags);
 
+/// Remarks for barriers whose slots were used but once in all runs, though the text counts their generations.
+void reportSingleRounds(std::span<const SimResult> results, const DecodedKernel &kernel, const SourceFiles &files,
+                        Diagnostics &diags);
+
 } // namespace flashqla::sim

@@ -40,6 +40,8 @@ void Run::runBlock(int64_t block) {
   result.steps += interpreter.steps();
   for (const auto &[where, count] : interpreter.trips())
     result.trips[where] = std::max(result.trips[where], count);
+  for (uint32_t barrier = 0; barrier < result.rounds.size(); ++barrier)
+    result.rounds[barrier] = std::max(result.rounds[barrier], interpreter.machine().rounds(barrier));
   for (const auto &[where, count] : interpreter.machine().waits()) {
     result.waits[where].executed += count.executed;
     result.waits[where].implied += count.implied;
@@ -66,6 +68,7 @@ Expected<SimResult> Run::run() {
   if (Expected<void> ready = prepared.prepare(); !ready)
     return ready.error();
   result.blocks = prepared.blocks;
+  result.rounds.assign(program.barriers.size(), 0);
   if (result.blocks == 0)
     return std::move(result);
   chosen = launch.blockLimit > 0 ? std::min(launch.blockLimit, result.blocks) : result.blocks;

@@ -49,6 +49,7 @@ struct SimResult {
   int64_t blocks = 0, steps = 0;
   bool complete = true; ///< all CTAs ran that were to
   std::map<Where, int64_t> trips; ///< the most iterations that each loop made in a row
+  std::vector<int64_t> rounds;    ///< how often the most used slot of each barrier was complete in a CTA
 };
 
 /// Errors: sim-launch (a dim or scalar without a value, an extent that does not fit or is beyond any memory).

@@ -90,6 +90,7 @@ constexpr InstructionEntry table[] = {
     {"mbarrier.expect_tx.relaxed.cta.shared::cta.b64", mbarrierExpect},
     {"mbarrier.try_wait.parity.shared::cta.b64", mbarrierTryWait},
     {"fence.proxy.async.shared::cta", fenceProxy},
+    {"fence.proxy.async", fenceProxy},
 };
 
 } // namespace

@@ -189,7 +189,7 @@ TEST(Machine, an_asynchronous_access_needs_a_fence_on_its_way) {
     auto writer = script.role("writer"), mma = script.role("mma");
     auto a = script.machine.addTile("a_s", 1, false);
     auto ready = script.machine.addBarrier("ready", 1, std::array{writer});
-    auto fence = [&](auto role) { script.act(role, [&script, role] { script.machine.fence(role); }); };
+    auto fence = [&](auto role) { script.act(role, [&script, role] { script.machine.fence(role, /*tensors=*/false); }); };
     if (place == BeforeWrite)
       fence(writer);
     script.write(writer, a, 0);
@@ -211,6 +211,29 @@ TEST(Machine, an_asynchronous_access_needs_a_fence_on_its_way) {
   EXPECT_EQ(run(WithoutSync), Kinds{FindingKind::MissingFence});
   EXPECT_EQ(run(Writer), Kinds{});
   EXPECT_EQ(run(Reader), Kinds{});
+}
+
+TEST(Machine, a_fence_of_tiles_does_not_cover_tensors) {
+  for (bool tensors : {false, true}) {
+    Script script(/*fences=*/true);
+    auto work = script.role("work");
+    auto a = script.machine.addTile("a_s", 1, false);
+    auto y = script.machine.addTensor("y");
+    auto full = script.machine.addBarrier("full", 1, std::array{work});
+    script.write(work, y, 0, 1);
+    script.act(work, [&script, work, tensors] {
+      script.machine.fence(work, tensors);
+      script.machine.sync(work);
+    });
+    script.act(work, [&script, work, a, y, full] {
+      const Machine::Window source{y, 0, tile};
+      script.machine.bulkLoad(work, {a, 0, tile}, &source, full, 0, 0, 2);
+    });
+    script.arrive(work, full, 0);
+    script.wait(work, full, 0);
+    script.run();
+    EXPECT_EQ(script.kinds(), tensors ? Kinds{} : Kinds{FindingKind::MissingFence});
+  }
 }
 
 TEST(Machine, reads_of_another_generation_are_unwritten) {
@@ -286,7 +309,9 @@ TEST(Machine, stores_are_awaited_before_their_tile_is_written_again) {
       auto a = script.machine.addTile("a_s", 1, false);
       auto y = script.machine.addTensor("y");
       for (int64_t i = 0; i < 3; ++i) {
+        script.act(work, [&script, work] { script.machine.sync(work); });
         script.write(work, a, 0, 1);
+        script.act(work, [&script, work] { script.machine.sync(work); });
         script.act(work, [&script, work, a, y, i] {
           script.machine.bulkStore(work, {a, 0, tile}, {y, 0, Region::box({{64 * i, 64 * i + 64}, {0, 64}})}, 2);
           script.machine.commitStores(work);
@@ -322,6 +347,60 @@ TEST(Machine, a_load_reads_its_tensor_until_it_has_landed) {
   }
 }
 
+TEST(Machine, threads_of_a_role_are_apart_until_they_meet) {
+  enum Between { Nothing, Sync, Chain };
+  auto run = [](Between between, bool firstWrites, bool secondWrites) {
+    Script script;
+    auto work = script.role("work"), other = script.role("other");
+    auto a = script.machine.addTile("a_s", 1, false);
+    auto there = script.machine.addBarrier("there", 1, std::array{work});
+    auto back = script.machine.addBarrier("back", 1, std::array{other});
+    auto statement = [&] { script.act(work, [&script, work] { script.machine.statement(work); }); };
+    auto sync = [&] { script.act(work, [&script, work] { script.machine.sync(work); }); };
+    script.write(work, a, 0);
+    sync();
+    statement();
+    firstWrites ? script.write(work, a, 0, 1) : script.read(work, a, 0, 1);
+    if (between == Sync)
+      sync();
+    if (between == Chain) {
+      script.arrive(work, there, 0);
+      script.wait(other, there, 0);
+      script.arrive(other, back, 0);
+      script.wait(work, back, 0);
+    }
+    statement();
+    script.read(work, a, 0, 2); // the points of a map read what they write
+    if (secondWrites)
+      script.write(work, a, 0, 3);
+    script.run();
+    return script.kinds();
+  };
+  for (bool writes : {false, true})
+    for (bool again : {false, true})
+      for (Between between : {Nothing, Sync, Chain})
+        EXPECT_EQ(run(between, writes, again).empty(), between != Nothing || (!writes && !again))
+            << writes << again << between;
+  EXPECT_EQ(run(Nothing, false, true), Kinds{FindingKind::MissingSync});
+}
+
+TEST(Machine, threads_await_for_themselves) {
+  for (bool syncs : {false, true}) {
+    Script script;
+    auto work = script.role("work");
+    auto a = script.machine.addTile("a_s", 1, false);
+    script.write(work, a, 0);
+    script.act(work, [&script, work] { script.machine.sync(work); });
+    script.product(work, a, 0);
+    script.act(work, [&script, work] { script.machine.awaitProducts(work, 0); });
+    if (syncs)
+      script.act(work, [&script, work] { script.machine.sync(work); });
+    script.write(work, a, 0, 1);
+    script.run();
+    EXPECT_EQ(script.kinds(), syncs ? Kinds{} : Kinds{FindingKind::MissingSync});
+  }
+}
+
 TEST(Machine, what_is_never_awaited) {
   Script script;
   auto work = script.role("work");
@@ -330,8 +409,8 @@ TEST(Machine, what_is_never_awaited) {
   script.load(work, a, full, 0);
   script.arrive(work, full, 0);
   script.wait(work, full, 0);
-  script.product(work, a, 0);
-  script.load(work, a, full, 1);
+  script.product(work, a, 0, 1);
+  script.load(work, a, full, 1, 2);
   script.arrive(work, full, 1);
   script.run();
   EXPECT_EQ(script.kinds(), (Kinds{FindingKind::NeverAwaited, FindingKind::NeverAwaited}));

@@ -6,11 +6,9 @@
 //
 // An unlisted one that nobody reports fails the test, and so does a listed one that somebody does.
 
-#include "compiler/driver/protocol.h"
-#include "compiler/passes/pipeline.h"
 #include "compiler/support/render.h"
 #include "compiler/syntax/parser.h"
-#include "tests/file_test.h"
+#include "tests/sim/kernel_checker.h"
 #include "tests/sim/mutations.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -21,24 +19,13 @@
 #include <sstream>
 
 using namespace flashqla;
+using namespace fq_test;
 
 namespace {
 
-using Module = mlir::OwningOpRef<mlir::ModuleOp>;
-
-const std::filesystem::path root = fq_test::testsFolder().parent_path();
-
-std::vector<std::string> kernelFiles() {
-  std::vector<std::string> files;
-  for (const char *folder : {"tests/samples", "kernels"})
-    for (const auto &path : fq_test::filesBelow(root / folder, {".tile"}))
-      files.push_back(path.lexically_relative(root).string());
-  return files;
-}
-
 /// The list by kernel.
 std::multimap<std::string, std::string> equivalents() {
-  std::istringstream lines(fq_test::readFile(root / "tests/sim/equivalent_mutants.txt"));
+  std::istringstream lines(readKernelFile("tests/sim/equivalent_mutants.txt"));
   std::multimap<std::string, std::string> names;
   for (std::string line; std::getline(lines, line);)
     if (!line.empty() && line[0] != ' ' && line[0] != '#')
@@ -46,71 +33,8 @@ std::multimap<std::string, std::string> equivalents() {
   return names;
 }
 
-tile::KernelOp kernelOf(Module &module) { return *module->getOps<tile::KernelOp>().begin(); }
-
-/// A kernel for one set of bindings.
-struct Instance {
-  Module module;
-  std::vector<frontend::CheckCase> cases;
-};
-
-enum class Reporter { Nobody, Frontend, Rules, Simulator };
-
-/// A text, and who reports it first.
-class Checker {
-public:
-  Checker(mlir::MLIRContext &context, const SourceFile &file) : context(context), ast(parse(file, diags)) {
-    files.add(file);
-  }
-
-  std::vector<Instance> instances(const std::string &kernel) {
-    std::map<frontend::Bindings, std::vector<frontend::CheckCase>> cases;
-    for (frontend::CheckCase &test : frontend::checkCases(ast, kernel, diags))
-      cases[test.bindings].push_back(std::move(test));
-    std::vector<Instance> made;
-    for (auto &[bindings, tests] : cases)
-      if (Module module = frontend::instantiate(ast, kernel, bindings, context, diags))
-        made.push_back({std::move(module), std::move(tests)});
-    return made;
-  }
-  bool rules(Instance &instance) {
-    passes::Context pass{files, diags};
-    return passes::checkAndPlan(kernelOf(instance.module), pass);
-  }
-  bool lower(Instance &instance) {
-    passes::Context pass{files, diags};
-    return passes::lowerKernel(kernelOf(instance.module), pass);
-  }
-  bool simulate(Instance &instance) {
-    return driver::checkProtocol(kernelOf(instance.module), instance.cases, files, diags, {});
-  }
-  Reporter check(const std::string &kernel, bool lowered = false);
-
-  mlir::MLIRContext &context;
-  Diagnostics diags;
-  SourceFiles files;
-  ast::Module ast;
-};
-
-Reporter Checker::check(const std::string &kernel, bool lowered) {
-  if (diags.hasErrors())
-    return Reporter::Frontend;
-  std::vector<Instance> all = instances(kernel);
-  if (diags.hasErrors())
-    return Reporter::Frontend;
-  for (Instance &instance : all)
-    if (!rules(instance))
-      return Reporter::Rules;
-  for (Instance &instance : all)
-    if (!simulate(instance) || (lowered && (!lower(instance) || !simulate(instance))))
-      return Reporter::Simulator;
-  return Reporter::Nobody;
-}
-
 class Mutants : public testing::TestWithParam<std::string> {
 protected:
-  Mutants() { frontend::loadDialects(context); }
-
   void count(const std::string &mutant, Reporter reporter) {
     ++counts[static_cast<size_t>(reporter)];
     if (reporter == Reporter::Nobody)
@@ -121,18 +45,10 @@ protected:
   void eraseEachOp(Checker &checker, const std::string &kernel);
 
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
-  const SourceFile file{GetParam(), fq_test::readFile(root / GetParam())};
+  const SourceFile file{GetParam(), readKernelFile(GetParam())};
   std::vector<std::string> unreported;
   std::array<int, 4> counts{};
 };
-
-std::vector<std::string> kernelNames(const ast::Module &module) {
-  std::vector<std::string> names;
-  for (const ast::TopLevel &item : module.items)
-    if (const auto *kernel = std::get_if<ast::Kernel>(&item.node))
-      names.push_back(kernel->name.text);
-  return names;
-}
 
 constexpr std::string_view opWord = ": erase ";
 
@@ -172,8 +88,8 @@ TEST_P(Mutants, the_kernel_itself_is_not_reported) {
 TEST_P(Mutants, changed_texts_are_reported) {
   Diagnostics diags;
   const ast::Module module = parse(file, diags);
-  for (const fq_test::Mutation &mutation : fq_test::mutationsOf(module)) {
-    const SourceFile changed(file.name(), fq_test::mutated(file, mutation));
+  for (const Mutation &mutation : mutationsOf(module)) {
+    const SourceFile changed(file.name(), mutated(file, mutation));
     count(mutation.name, Checker(context, changed).check(mutation.kernel->name.text));
   }
   compare(/*ops=*/false);
@@ -211,10 +127,10 @@ void Mutants::eraseEachOp(Checker &checker, const std::string &kernel) {
       if (lowered && (!checker.rules(instance) || !checker.lower(instance)))
         continue;
       std::map<std::string, size_t> numbers;
-      const size_t ops = victims(kernelOf(instance.module), checker.files).size();
+      const size_t ops = victims(instance.kernel(), checker.files).size();
       for (size_t op = 0; op < ops; ++op) {
         Instance mutant{Module(instance.module->clone()), instance.cases};
-        auto [name, victim] = victims(kernelOf(mutant.module), checker.files)[op];
+        auto [name, victim] = victims(mutant.kernel(), checker.files)[op];
         if (lowered && !mlir::isa<tile::FenceProxyOp>(victim))
           continue;
         Reporter &reporter = reporters.try_emplace({name, numbers[name]++}, Reporter::Nobody).first->second;
