@@ -40,16 +40,18 @@ CaseRules::CaseRules(tile::KernelOp kernel) {
   }
 }
 
-bool CaseRules::allowed(const frontend::CheckCase &test) {
+std::string CaseRules::refusal(const frontend::CheckCase &test) {
   const Values values(test);
   for (DimExpr &condition : conditions) {
     if (!condition.bind(values.names))
       continue; // of other arguments
     Expected<int64_t> holds = condition.evaluate(values.values);
-    if (!holds || *holds == 0)
-      return false;
+    if (!holds)
+      return fmt::format("a `where` clause of the kernel has no value in this case: {}", holds.error().message);
+    if (*holds == 0)
+      return "a `where` clause of the kernel forbids this case";
   }
-  return true;
+  return {};
 }
 
 void CaseRules::follow(frontend::CheckCase &test, const std::string &set) {

@@ -12,8 +12,8 @@ namespace flashqla::driver {
 class CaseRules {
 public:
   explicit CaseRules(tile::KernelOp kernel);
-  /// Whether they let the dims and scalars of the case pass.
-  bool allowed(const frontend::CheckCase &test);
+  /// Why they do not let the dims and scalars of the case pass; empty if they do.
+  std::string refusal(const frontend::CheckCase &test);
   /// Sets dims that a clause computes from others (`SLOTS == T/C + NS`), but for the one that was just set.
   void follow(frontend::CheckCase &test, const std::string &set);
 

@@ -79,9 +79,9 @@ std::optional<sim::SimResult> ProtocolChecker::run(const CheckCase &test, int64_
 }
 
 void ProtocolChecker::check(const CheckCase &test) {
-  if (!rules.allowed(test)) {
+  if (const std::string refusal = rules.refusal(test); !refusal.empty()) {
     if (!options.tolerant)
-      diags.report(DiagnosticKind::CheckCase, test.range, "a `where` clause of the kernel forbids this case");
+      diags.report(DiagnosticKind::CheckCase, test.range, refusal);
     return;
   }
   std::optional<sim::SimResult> result = run(test, 0);
@@ -138,7 +138,7 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
         if ((entry <= knob.value && entry > value) || (!isOffsets(table) && entry < knob.value && entry >= value))
           return std::nullopt;
   rules.follow(changed, knob.name);
-  return rules.allowed(changed) ? std::optional(changed) : std::nullopt;
+  return rules.refusal(changed).empty() ? std::optional(changed) : std::nullopt;
 }
 
 /// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop. A run that has findings

@@ -181,8 +181,8 @@ void TimelineMaker::simulate() {
     rules.follow(result.shape, name);
   for (const auto &[name, value] : request.dims) // what was asked for stands
     result.shape.dims[name] = value;
-  if (!rules.allowed(result.shape)) {
-    fail({"sim-launch", fmt::format("a `where` clause of `{}` forbids {}", result.kernel, shapeText(result.shape)), {}});
+  if (const std::string refusal = rules.refusal(result.shape); !refusal.empty()) {
+    fail({"sim-launch", fmt::format("`{}` at {}: {}", result.kernel, shapeText(result.shape), refusal), {}});
     return;
   }
   const sim::DecodedKernel decoded = sim::decode(kernel);

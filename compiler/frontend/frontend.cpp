@@ -166,6 +166,13 @@ private:
     }
   }
 
+  /// A value that its type cannot hold.
+  void checkFits(const ast::Arg &arg, ScalarType type, const Constant &value, SourceRange range) {
+    const int64_t *integer = std::get_if<int64_t>(&value);
+    if (type == ScalarType::I32 && integer && (*integer < INT32_MIN || *integer > INT32_MAX))
+      problem(range, fmt::format("{} does not fit in an i32", *integer)).label(arg.range, "declared here");
+  }
+
   /// Arguments that exist in this case: integer scalars have values, integer tables the right
   /// number of elements.
   void checkArguments(const ast::CheckCase &written) {
@@ -204,6 +211,11 @@ private:
             .label(arg.condition->range, "this is false");
       return;
     }
+    if (auto scalar = result.scalars.find(name); scalar != result.scalars.end())
+      checkFits(arg, *type, scalar->second, written.range);
+    if (auto table = result.tables.find(name); table != result.tables.end())
+      for (int64_t entry : table->second)
+        checkFits(arg, *type, entry, tableRanges[name]);
     if (!arg.isTensor()) {
       if (!bound && !isFloat(*type))
         problem(written.range, fmt::format("the argument `{}` has no value", name))

@@ -290,6 +290,9 @@ private:
   std::optional<ScalarType> elementType(const ast::ElemType &elem);
   std::optional<llvm::SmallVector<int64_t>> evaluateShape(const ast::Shape &shape,
                                                           std::string_view what);
+  /// Whether there are not absurdly many elements; reports the extent with which there are.
+  bool checkElements(llvm::ArrayRef<int64_t> extents, llvm::ArrayRef<SourceRange> ranges,
+                     std::string_view what);
   void nameValue(const Scalar &scalar, std::string_view name);
   void eraseDead();
 
@@ -323,6 +326,7 @@ private:
   std::vector<std::string> brokenRoles; ///< whose headers have been reported
   RoleInstance *role = nullptr;         ///< whose body is being lowered
 
+  uint64_t unrolledSteps = 0;                ///< of all `unroll` loops so far
   unsigned activePoints = 0;                 ///< indices of maps and reductions around
   tile::MapOp map;                           ///< the map around
   mlir::Value mask;                          ///< its `where`, for scans

@@ -64,6 +64,7 @@ bool KernelLowering::domainOf(const ast::Map &map, std::vector<ast::Name> &names
     error(DiagnosticKind::ExtentRange, map.domain[6].range, "a domain has at most six indices");
     return false;
   }
+  std::vector<SourceRange> ranges;
   for (const ast::Axis &axis : map.domain) {
     auto extent = evaluateInteger(*axis.extent, "the extent of a map's domain");
     if (!extent)
@@ -75,8 +76,9 @@ bool KernelLowering::domainOf(const ast::Map &map, std::vector<ast::Name> &names
     }
     names.push_back(axis.name);
     extents.push_back(*extent);
+    ranges.push_back(axis.extent->range);
   }
-  return true;
+  return checkElements(extents, ranges, "the extent of a map's domain");
 }
 
 void KernelLowering::lowerMap(const ast::Map &statement, SourceRange range) {

@@ -208,11 +208,15 @@ std::optional<KernelLowering::Window> KernelLowering::resolveWindow(const Symbol
   Window window;
   Index everything;
   bool good = true;
+  std::vector<SourceRange> ranges; // of the extents
   for (size_t dimension = 0; dimension < symbol.rank(); ++dimension) {
     everything.range = symbol.declared;
     const Index &index = bracket ? bracket->indices[dimension] : everything;
     good = addWindowIndex(window, symbol, index, dimension) && good;
+    if (index.kind != Index::Kind::Point)
+      ranges.push_back(index.extent ? index.extent->range : index.range);
   }
+  good = good && checkElements(window.shape, ranges, "the extent of a window");
   if (good && window.shape.empty() && bracket) {
     error(DiagnosticKind::ShapeMismatch, bracket->range,
           fmt::format("a window of `{}` is needed here, not one element", symbol.name))

@@ -94,8 +94,10 @@ void KernelLowering::lowerShared(const ast::Shared &shared) {
 void KernelLowering::declareBarrier(const ast::Barrier &barrier) {
   auto slots = barrier.slots ? evaluateInteger(*barrier.slots, "the number of slots of a barrier")
                              : std::optional<int64_t>(1);
-  if (slots && *slots < 1) {
-    error(DiagnosticKind::ExtentRange, barrier.slots->range, "a barrier has at least one slot")
+  constexpr int64_t most = 1 << 16; // what shared memory has room for is less
+  if (slots && (*slots < 1 || *slots > most)) {
+    error(DiagnosticKind::ExtentRange, barrier.slots->range,
+          fmt::format("a barrier has from 1 to {} slots", most))
         .primary(fmt::format("{}", *slots));
     slots.reset();
   }

@@ -52,18 +52,26 @@ std::optional<SmallVector<int64_t>> KernelLowering::evaluateShape(const ast::Sha
         .primary(fmt::format("{} here", extents.size()));
     good = false;
   }
+  std::vector<SourceRange> ranges;
+  for (const ast::ExprPtr &expr : shape.extents)
+    ranges.push_back(expr->range);
+  return good && checkElements(extents, ranges, what) ? std::optional(extents) : std::nullopt;
+}
+
+bool KernelLowering::checkElements(ArrayRef<int64_t> extents, ArrayRef<SourceRange> ranges,
+                                   std::string_view what) {
   constexpr int64_t limit = 1 << 24;
   int64_t room = limit;
-  for (size_t i = 0; good && i < extents.size(); ++i) {
-    room /= extents[i];
-    if (room == 0) {
-      error(DiagnosticKind::ExtentRange, shape.extents[i]->range, fmt::format("{} is too large", what))
-          .primary(fmt::format("{}", extents[i]))
-          .note(fmt::format("a tile has at most {} elements", limit));
-      good = false;
-    }
+  for (auto [extent, range] : llvm::zip_equal(extents, ranges)) {
+    room /= std::max<int64_t>(extent, 1); // a static dim may be 0
+    if (room > 0)
+      continue;
+    error(DiagnosticKind::ExtentRange, range, fmt::format("{} is too large", what))
+        .primary(fmt::format("{}", extent))
+        .note(fmt::format("a tile, a window and the domain of a map have at most {} elements", limit));
+    return false;
   }
-  return good ? std::optional(extents) : std::nullopt;
+  return true;
 }
 
 DictionaryAttr
@@ -210,6 +218,10 @@ void KernelLowering::lowerGrid(const ast::Grid &grid) {
       declareFailed(axis.name);
       continue;
     }
+    const auto *known = extent->constant ? std::get_if<int64_t>(&*extent->constant) : nullptr;
+    if (known && (*known < 0 || *known > INT32_MAX))
+      error(DiagnosticKind::ExtentRange, axis.extent->range, "an axis has from 0 to 2^31 - 1 CTAs")
+          .primary(fmt::format("{}", *known));
     auto name = builder.getStringAttr(axis.name.text);
     gridAttrs.push_back(
         dictionary({{"name", name}, {"extent", builder.getStringAttr(launchText(*extent))}}));
@@ -218,7 +230,7 @@ void KernelLowering::lowerGrid(const ast::Grid &grid) {
                                    builder.getI64Type(), name);
     symbol.scalar = Scalar::of(op.getResult(), ScalarType::I64);
     symbol.scalar.bounds = {0, INT32_MAX - 1};
-    if (const auto *known = extent->constant ? std::get_if<int64_t>(&*extent->constant) : nullptr)
+    if (known)
       symbol.scalar.bounds.highest = std::max<int64_t>(*known - 1, 0);
     declare(std::move(symbol));
   }

@@ -171,6 +171,15 @@ void KernelLowering::lowerUnrolled(const ast::For &loop, int64_t lower, int64_t 
     error(DiagnosticKind::LoopBounds, loop.header, fmt::format("{} steps are too many to write out", steps));
     return;
   }
+  constexpr uint64_t limitOfKernel = 1 << 16; // loops in loops
+  const bool reported = unrolledSteps > limitOfKernel;
+  unrolledSteps += steps;
+  if (unrolledSteps > limitOfKernel) {
+    if (!reported)
+      error(DiagnosticKind::LoopBounds, loop.header,
+            fmt::format("with this loop more than {} steps of the kernel are written out", limitOfKernel));
+    return;
+  }
   for (uint64_t i = 0; i < steps; ++i) {
     scope.push();
     Symbol symbol{loop.index.text, SymbolKind::Value, loop.index.range};

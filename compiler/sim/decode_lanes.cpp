@@ -9,6 +9,10 @@ using namespace flashqla::tile;
 namespace flashqla::sim {
 namespace {
 
+bool isDivision(LaneOp op) {
+  return op == LaneOp::DivI || op == LaneOp::FloorDivI || op == LaneOp::CeilDivI || op == LaneOp::RemI;
+}
+
 std::optional<LaneOp> laneOp(Operation &op) {
   return llvm::TypeSwitch<Operation *, std::optional<LaneOp>>(&op)
       .Case<arith::AddIOp>([](auto) { return LaneOp::AddI; })
@@ -111,6 +115,8 @@ bool Decoder::decodeScalar(Operation &op, std::vector<LaneInstr> &out) {
   Reg *operands[] = {&made.a, &made.b, &made.c};
   for (auto [index, operand] : llvm::enumerate(op.getOperands()))
     *operands[index] = reg(operand);
+  if (isDivision(*kind))
+    made.integer = place(&op);
   out.push_back(made);
   return true;
 }
@@ -193,6 +199,7 @@ void Decoder::decodeLaneOp(Operation &op, Code &code) {
     return; // of values of the role
   if (decodeScalar(op, code.instrs)) {
     ++map->operations;
+    map->divides |= isDivision(code.instrs.back().op) && !matchPattern(op.getOperand(1), m_Constant());
     return;
   }
   auto access = [&](Value target, OperandRange indices) {

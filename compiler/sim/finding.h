@@ -30,6 +30,7 @@ enum class FindingKind {
   BlockOverlap,     ///< two CTAs touch an element of a tensor that one of them writes
   Lowering,         ///< slot or parity that are not those of the generation: a fault of the compiler
   Assertion,        ///< an `assert` that does not hold
+  DivisionByZero,   ///< of integers
   Unbounded,        ///< a loop that does not end within reason
 };
 

@@ -9,6 +9,8 @@ namespace flashqla::sim {
 Interpreter::Interpreter(Launch given)
     : launch(std::move(given)), program(launch.program), checker({.fences = program.lowered}),
       storage(program, launch.tensors, launch.values), lanes(program, storage, launch.registers) {
+  if (launch.stepLimit > 0)
+    lanes.limitReductions(launch.stepLimit / 16); // a unit takes longer than a step
   build();
 }
 
@@ -65,10 +67,16 @@ void Interpreter::finish() {
     checker.deadlock(waiting);
 }
 
-void Interpreter::giveUp(const Step &step, std::string message) {
+void Interpreter::giveUp(Role &role, const Step &step, std::string message) {
   checker.report({FindingKind::Unbounded, step.where, std::move(message), {}, {}, {}});
   for (Role &each : roles)
     each.done = true;
+  role.done = true; // none of these, in the prologue
+}
+
+void Interpreter::checkDivision() {
+  if (const Where where = lanes.takeDivisionByZero(); where != nowhere)
+    checker.report({FindingKind::DivisionByZero, where, "an integer is divided by 0", {}, {}, {}});
 }
 
 bool Interpreter::control(Role &role, const Step &step) {
@@ -76,6 +84,7 @@ bool Interpreter::control(Role &role, const Step &step) {
   switch (step.kind) {
   case StepKind::Scalar:
     lanes.scalar(step.scalar);
+    checkDivision();
     break;
   case StepKind::Move: {
     std::vector<int64_t> ints(step.moves.size());
@@ -109,8 +118,7 @@ bool Interpreter::control(Role &role, const Step &step) {
     }
     // The loop ends with its counter's addition and a jump: what is added must get nearer to the bound.
     if (int64_t by = registers.integer((*role.steps)[step.target - 2].scalar.b); by < 1) {
-      giveUp(step, fmt::format("the step of this loop is {}: it has no end", by));
-      role.done = true;
+      giveUp(role, step, fmt::format("the step of this loop is {}: it has no end", by));
       return true;
     }
     if (int64_t &most = longest[step.where], count = ++iterations[&step]; count > most)
@@ -204,8 +212,7 @@ bool Interpreter::synchronise(Role &role, const Step &step, bool &advanced) {
 
 bool Interpreter::execute(Role &role, const Step &step) {
   if (++stepCount > launch.stepLimit && launch.stepLimit > 0) {
-    giveUp(step, fmt::format("the roles of the CTA have made {} steps", launch.stepLimit));
-    role.done = true;
+    giveUp(role, step, fmt::format("the roles of the CTA have made {} steps", launch.stepLimit));
     return true;
   }
   if (control(role, step))

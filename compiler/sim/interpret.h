@@ -61,7 +61,8 @@ private:
   /// False: the role must wait.
   bool execute(Role &role, const Step &step);
   bool control(Role &role, const Step &step);
-  void giveUp(const Step &step, std::string message); ///< there is no end to wait for
+  void giveUp(Role &role, const Step &step, std::string message); ///< there is no end to wait for
+  void checkDivision();
   bool synchronise(Role &role, const Step &step, bool &advanced);
   void checkPlace(const Step &step, Reg slot, Reg parity, int64_t generation, int64_t slots);
 

@@ -143,7 +143,7 @@ void Interpreter::map(Role &role, const Step &step) {
   for (const auto &[fragment, write] : body.fragments)
     if (write)
       touchFragment(role, fragment, true, step.where);
-  bool evaluate = storage.hasValues() || body.result;
+  bool evaluate = storage.hasValues() || body.result || body.divides;
   for (const MapAccess &access : body.accesses)
     evaluate |= !access.dense;
   Lanes::Outcome outcome;
@@ -151,6 +151,9 @@ void Interpreter::map(Role &role, const Step &step) {
     outcome = lanes.map(body, [&](uint32_t tensor, int64_t offset, bool write) {
       touchElement(tensor, offset, write, step.where);
     });
+  checkDivision();
+  if (lanes.exhausted())
+    return giveUp(role, step, "its reductions go through more indices than can be followed");
   for (bool writes : {false, true}) // a point makes its reads first
     for (size_t i = 0; i < body.accesses.size(); ++i) {
       const MapAccess &access = body.accesses[i];

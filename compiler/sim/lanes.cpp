@@ -165,9 +165,22 @@ void Lanes::compute(const LaneInstr &instr) {
   }
 }
 
+/// Without values a lane may be one that the data leave out.
+void Lanes::checkDivisor(const LaneInstr &instr, const Mask &mask) {
+  const auto divisor = ints(instr.b);
+  bool zero = false;
+  if (!instr.result.lane)
+    zero = divisor[0] == 0;
+  else if (mask.empty() || storage.hasValues())
+    for (size_t i = 0; i < lanes; ++i)
+      zero |= divisor[i] == 0 && (mask.empty() || mask[i]);
+  if (zero)
+    dividedByZero = static_cast<Where>(instr.integer);
+}
+
 void Lanes::scalar(const LaneInstr &instr) {
   lanes = 1;
-  compute(instr);
+  run(instr, {});
 }
 
 void Lanes::run(const Code &code, const Mask &mask) {
@@ -182,6 +195,10 @@ void Lanes::run(const LaneInstr &instr, const Mask &mask) {
   case LaneOp::If: return branch(program.branches[instr.integer], instr.a, mask);
   case LaneOp::Reduce: return reduce(program.reductions[instr.integer], instr.result, mask);
   case LaneOp::Scan: return scan(program.scans[instr.integer], instr.result, mask);
+  case LaneOp::DivI:
+  case LaneOp::FloorDivI:
+  case LaneOp::CeilDivI:
+  case LaneOp::RemI: checkDivisor(instr, mask); return compute(instr);
   default: return compute(instr);
   }
 }

@@ -7,6 +7,7 @@
 #include "compiler/sim/storage.h"
 
 #include <functional>
+#include <utility>
 
 namespace flashqla::sim {
 
@@ -32,6 +33,13 @@ public:
   /// `tensors` is called for each element of a tensor that is touched: tensor, offset, whether it is written.
   Outcome map(const MapBody &body, const std::function<void(uint32_t, int64_t, bool)> &tensors);
 
+  /// Reductions give up after so much work, as their ranges may be as long as 64-bit integers are. An index is one unit
+  /// for some points of the map.
+  void limitReductions(int64_t most) { mostWork = most; }
+  bool exhausted() const { return work >= mostWork; }
+  /// Where an integer was divided by zero since this was asked last, or nowhere.
+  Where takeDivisionByZero() { return std::exchange(dividedByZero, nowhere); }
+
 private:
   using Mask = std::vector<uint8_t>; ///< empty: all lanes
   template <class T> struct Operand {
@@ -50,6 +58,7 @@ private:
   void run(const Code &code, const Mask &mask);
   void run(const LaneInstr &instr, const Mask &mask);
   void compute(const LaneInstr &instr);
+  void checkDivisor(const LaneInstr &instr, const Mask &mask);
   void load(const LaneInstr &instr, const Mask &mask);
   void store(const LaneInstr &instr, const Mask &mask);
   void branch(const Branch &branch, Reg condition, const Mask &mask);
@@ -61,6 +70,7 @@ private:
   const Window &place(uint32_t access, const Mask &mask);
   bool placeAll(const ElementAccess &element, int64_t fixed);
   void note(uint32_t access, const Window &window, bool write);
+  static void addOffsets(std::vector<int64_t> &set, std::span<const int64_t> offsets);
   static Region regionOf(std::span<const int64_t> offsets, const Window &window);
 
   const Program &program;
@@ -68,6 +78,9 @@ private:
   Registers &registers;
   const MapBody *body = nullptr;
   size_t lanes = 1, capacity = 1, rowLength = 1;
+  static constexpr size_t lanesAtOnce = 64;
+  int64_t work = 0, mostWork = INT64_MAX; ///< of reductions
+  Where dividedByZero = nowhere;
   std::vector<int64_t> laneInts, offsets;
   std::vector<float> laneReals;
   std::vector<std::vector<int64_t>> touched; ///< offsets, of accesses that are not dense

@@ -84,10 +84,20 @@ void Lanes::note(uint32_t access, const Window &here, bool write) {
     if (entry.access != access || entry.dense)
       continue;
     windows[i] = here;
-    for (size_t lane = 0; lane < lanes; ++lane)
-      if (offsets[lane] >= 0)
-        touched[i].push_back(offsets[lane]);
+    addOffsets(touched[i], {offsets.data(), lanes});
   }
+}
+
+/// Repetitions, of which reductions make many, are dropped each time that the set is full.
+void Lanes::addOffsets(std::vector<int64_t> &set, std::span<const int64_t> offsets) {
+  if (set.size() + offsets.size() > set.capacity()) {
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    set.reserve(2 * (set.size() + offsets.size()));
+  }
+  for (int64_t offset : offsets)
+    if (offset >= 0)
+      set.push_back(offset);
 }
 
 /// The smallest box around the elements, and which of it they are.
@@ -198,7 +208,8 @@ void Lanes::reduce(const Reduction &reduction, Reg result, const Mask &mask) {
   std::vector<int64_t> intSum(result.real ? 0 : lanes, startInt(reduction.kind));
   const bool uniform = !reduction.lower.lane && !reduction.upper.lane;
   Mask here = mask;
-  for (int64_t index = first; index < last; ++index) {
+  for (int64_t index = first; index < last && !exhausted(); ++index) {
+    work += 1 + lanes / lanesAtOnce;
     if (!uniform) {
       here.assign(lanes, 0);
       for (size_t i = 0; i < lanes; ++i)
@@ -229,8 +240,12 @@ void Lanes::reduceWhole(const Reduction &reduction, Reg result) {
   const int64_t lower = ints(reduction.lower)[0], upper = ints(reduction.upper)[0];
   float realSum = startReal(reduction.kind);
   int64_t intSum = startInt(reduction.kind);
-  for (int64_t first = lower; first < upper; first += static_cast<int64_t>(capacity)) {
-    lanes = std::min<size_t>(capacity, upper - first);
+  // Unsigned, as the distance of the bounds may not fit in 63 bits.
+  const uint64_t count = upper > lower ? static_cast<uint64_t>(upper) - static_cast<uint64_t>(lower) : 0;
+  for (uint64_t done = 0; done < count && !exhausted(); done += lanes) {
+    work += 1 + lanes / lanesAtOnce;
+    const int64_t first = static_cast<int64_t>(static_cast<uint64_t>(lower) + done);
+    lanes = std::min<uint64_t>(capacity, count - done);
     int64_t *index = intResult(reduction.index);
     for (size_t i = 0; i < lanes; ++i)
       index[i] = first + static_cast<int64_t>(i);

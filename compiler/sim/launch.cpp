@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace flashqla::sim {
 namespace {
 
@@ -58,9 +61,16 @@ Expected<void> PreparedLaunch::setGrid() {
     Expected<int64_t> size = extent->evaluate(values);
     if (!size)
       return size.error();
+    if (*size < 0)
+      return launchError(fmt::format("the grid axis `{}` is {} ({})", axis, *size, text));
     grid.push_back(*size);
-    blocks *= std::max<int64_t>(*size, 0);
+    if (__builtin_mul_overflow(blocks, *size, &blocks))
+      blocks = std::numeric_limits<int64_t>::max();
   }
+  if (std::find(grid.begin(), grid.end(), 0) != grid.end())
+    blocks = 0;
+  else if (blocks > INT32_MAX)
+    return launchError(fmt::format("the grid has {} CTAs; a launch takes fewer than 2^31", blocks));
   return {};
 }
 

@@ -84,7 +84,7 @@ struct MapAccess {
 struct LaneInstr {
   LaneOp op;
   Reg result, a, b, c;
-  int64_t integer = 0;         ///< constant; index of access, branch, reduction or scan
+  int64_t integer = 0;         ///< constant; index of access, branch, reduction or scan; place of a division
   float real = 0;
 };
 
@@ -123,6 +123,7 @@ struct MapBody {
   std::vector<MapAccess> accesses;
   std::vector<std::pair<uint32_t, bool>> fragments; ///< touched; whether written
   int64_t operations = 0;      ///< per point, for the cost model
+  bool divides = false;        ///< an integer by what is no constant: evaluated without values, too
 };
 
 /// A tensor map of a lowered bulk copy (runtime/manifest.h).

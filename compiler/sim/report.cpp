@@ -25,6 +25,7 @@ DiagnosticKind diagnosticOf(FindingKind kind) {
   case FindingKind::BlockOverlap: return DiagnosticKind::BlockOverlap;
   case FindingKind::Lowering: return DiagnosticKind::LoweringFault;
   case FindingKind::Assertion: return DiagnosticKind::AssertionFailed;
+  case FindingKind::DivisionByZero: return DiagnosticKind::DivisionByZero;
   case FindingKind::Unbounded: return DiagnosticKind::StepLimit;
   }
   return DiagnosticKind::Race;

@@ -352,7 +352,7 @@ TEST_F(RunTest, shows_what_the_simulator_finds) {
   const CliResult result = run(shiftKernel, {"--device", "sim"});
   EXPECT_EQ(result.status, cli::Mistakes);
   EXPECT_EQ(result.err,
-            R"(kernel.tile:5:23: error: element 8 of `x`, which has 8 there [out-of-bounds]
+            R"(kernel.tile:5:23: error: index 8 of `x`, which has 8 there [out-of-bounds]
     5 |     map (c: 8) y[c] = x[c + 1] where c < N
       |                       ^^^^^^^^
   note: found in a launch at N = 8

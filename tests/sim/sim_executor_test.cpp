@@ -153,7 +153,7 @@ TEST(SimExecutor, findings_are_the_error_of_their_launch) {
     EXPECT_EQ(done.error().code, "sim-findings");
     EXPECT_EQ(done.error().message, "launch of next: the simulator found 1 mistake");
     EXPECT_EQ(done.error().notes.front(),
-              "text.tile:19:27: error: elements 3 .. 4 of dimension 0 of `x`, which has 3 [out-of-bounds]\n"
+              "text.tile:19:27: error: index 3 of dimension 0 of `x`, which has 3 [out-of-bounds]\n"
               "   19 |     map (c: 64) y[p, c] = x[p + 1, c]\n"
               "      |                           ^^^^^^^^^^^\n"
               "  note: found in a launch at N = 3");

@@ -4,8 +4,10 @@
 #include "tools/flashqlac/verbs.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <new>
 #include <ostream>
@@ -56,6 +58,20 @@ private:
   void addGdnData(CLI::App &verb);
   void addDevice(CLI::App &verb, DeviceOptions &options);
 };
+
+/// Refuses what is no integer of 63 bits from `least` on; `CLI::PositiveNumber` names its largest number in full.
+CLI::Validator atLeast(std::int64_t least) {
+  return {[least](const std::string &text) -> std::string {
+            std::int64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc::result_out_of_range)
+              return fmt::format("{} is too large a number", text);
+            if (error != std::errc() || end != text.data() + text.size())
+              return fmt::format("{} is no integer", text);
+            return value < least ? fmt::format("{} is less than {}", text, least) : "";
+          },
+          least > 0 ? "POSITIVE" : "NONNEGATIVE"};
+}
 
 /// A list option whose every value needs its flag, so that a file behind it is not swallowed.
 CLI::Option *addList(CLI::App &verb, const char *name, std::vector<std::string> &values,
@@ -150,9 +166,9 @@ void CommandLine::addCache() {
                       [this](Context &context) { return cacheCollectVerb(context, collect); });
   gc->add_option("--max-mb", collect.maxMegabytes,
                  "Keep at most this many megabytes (default: 1024)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(atLeast(0));
   gc->add_option("--max-days", collect.maxDays, "Keep what was used in these days (default: 30)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(atLeast(0));
   verb(*cache, "verify", "Compare every kernel with its checksums",
        [](Context &context) { return cacheVerifyVerb(context); });
   CLI::App *whyVerb = verb(*cache, "why", "Say why a compile would not come from the cache",
@@ -186,7 +202,7 @@ void CommandLine::addDevice(CLI::App &verb, DeviceOptions &options) {
                   "(default: auto)");
   verb.add_option("--threads", options.threads,
                   "Threads of the simulator (default: one for each core)")
-      ->check(CLI::PositiveNumber);
+      ->check(atLeast(1));
 }
 
 void CommandLine::addTrace() {
@@ -198,7 +214,7 @@ void CommandLine::addTrace() {
   added
       ->add_option("--case", trace.number,
                    "Which of the kernel's `check` cases gives the shape (default: 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(atLeast(1));
   addList(*added, "--dim", trace.dims, "Another value for a dim of the case; repeatable")
       ->type_name("NAME=VALUE");
   addList(*added, "--set", trace.values,
@@ -206,7 +222,7 @@ void CommandLine::addTrace() {
           "repeatable")
       ->type_name("NAME=VALUE");
   added->add_option("--block", trace.block, "Number of the CTA (default: 0)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(atLeast(0));
   added
       ->add_option("--resident", trace.resident,
                    "CTAs that share a multiprocessor (default: what the kernel says)")
@@ -273,7 +289,7 @@ void CommandLine::addGdnData(CLI::App &verb) {
       verb.add_flag("--initial-state", gdn.initialState, "Start from a random state"),
       verb.add_option("--dtype", gdn.dtype, "bf16 or f16 (default: bf16)"),
       verb.add_option("--seed", gdn.seed, "Seed of the random numbers (default: 1)")
-          ->check(CLI::NonNegativeNumber)};
+          ->check(atLeast(0))};
   for (CLI::Option *option : made)
     option->group("Made inputs")->excludes(verb.get_option("--inputs"));
 }

@@ -74,9 +74,9 @@ module attributes {tile.stage = "lowered"} {
     }
   }
 }
-// CHECK: fail_missing_fence.mlir:44:9: error: a bulk store of `store` reads `b_s[0]` without a proxy fence behind `work`, that writes `b_s[0]` [missing-fence]
-// CHECK:    44 |         tile.tma_store %2[%c0_i64, %13] from %15 {bytes = 8192 : i64, map = 1 : i64, source_byte = 0 : i64} : <2, bf16>, !tile.view<shared, [64, 64], bf16>
-// CHECK:       |         ^
+// CHECK: fail_missing_fence.mlir:43:15: error: a bulk store of `store` reads `b_s[0]` without a proxy fence after its write by the threads of `work` [missing-fence]
+// CHECK:    43 |         %15 = tile.view %14[%c0_i64, %c0_i64] sizes [64, 64] : !tile.shared<1, [64, 64], bf16> -> <shared, [64, 64], bf16>
+// CHECK:       |               ^
 // CHECK:    69 |           tile.store %21, %18[%arg1, %arg2] : bf16, !tile.view<shared, [64, 64], bf16>
-// CHECK:       |           - written here by threads
+// CHECK:       |           - written here
 // CHECK:   note: found in this test
