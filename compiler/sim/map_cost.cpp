@@ -161,27 +161,26 @@ MapWork workOf(const Program &program, const MapBody &body, const Registers &reg
   return Counter(program, body, registers).count();
 }
 
-MapCost costOf(const MapWork &work, int64_t warps, const Costs &costs) {
-  // Four schedulers issue an instruction of 32 threads each; a warp alone on one of them does not keep it busy.
+Timing::Work costOf(const MapWork &work, int64_t warps, const Costs &costs) {
+  // Four schedulers issue instructions of 32 threads each.
   const double all = static_cast<double>(warps), schedulers = std::min(all, 4.0);
   const double perScheduler = std::ceil(all / schedulers);
   const double instructions = (work.operations + work.special + work.integers * costs.indexWeight) / work.points *
                               std::ceil(work.points / (32 * all)); // of a warp
   const double special = work.special / costs.specialRate;
   const double shared = work.sharedBytes / costs.sharedRate;
-  const double global = (work.loadedBytes + work.storedBytes) / costs.globalRate;
-  MapCost cost;
-  cost.cycles = costs.mapStart + std::max({instructions * std::max(perScheduler, costs.issueInterval),
-                                           special * 4 / schedulers, shared, global});
-  if (work.loadedBytes > 0)
-    cost.cycles += costs.globalLatency;
+  Timing::Work cost;
+  cost.cycles = costs.mapStart + std::max({instructions * perScheduler * costs.instruction,
+                                           special * 4 / schedulers, shared});
+  cost.global = (work.loadedBytes + work.storedBytes) / costs.globalRate;
+  cost.latency = work.loadedBytes > 0 ? costs.globalLatency : 0;
   constexpr double steps = 5; // 32 lanes
   cost.cycles += static_cast<double>(work.exchanges) * steps * costs.shuffle;
-  cost.share = std::max(instructions * all / 4, special);
+  cost.share = std::max(instructions * costs.instruction * all / 4, special);
   return cost;
 }
 
-MapCost costOfCopy(int64_t elements, int64_t bytes, bool load, int64_t warps, const Costs &costs) {
+Timing::Work costOfCopy(int64_t elements, int64_t bytes, bool load, int64_t warps, const Costs &costs) {
   MapWork work;
   work.points = std::max<double>(static_cast<double>(elements), 1);
   work.operations = static_cast<double>(bytes) / 16; // vectors of up to 16 bytes

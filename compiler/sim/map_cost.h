@@ -7,6 +7,7 @@
 
 #include "compiler/sim/cost_model.h"
 #include "compiler/sim/storage.h"
+#include "compiler/sim/timing.h"
 
 namespace flashqla::sim {
 
@@ -23,13 +24,9 @@ struct MapWork {
 /// `registers` decide how far reductions run.
 MapWork workOf(const Program &program, const MapBody &body, const Registers &registers);
 
-struct MapCost {
-  double cycles = 0; ///< of the role
-  double share = 0;  ///< for which it fills the multiprocessor's arithmetic units
-};
-MapCost costOf(const MapWork &work, int64_t warps, const Costs &costs);
+Timing::Work costOf(const MapWork &work, int64_t warps, const Costs &costs);
 
 /// A copy by threads, between global and shared memory or registers.
-MapCost costOfCopy(int64_t elements, int64_t bytes, bool load, int64_t warps, const Costs &costs);
+Timing::Work costOfCopy(int64_t elements, int64_t bytes, bool load, int64_t warps, const Costs &costs);
 
 } // namespace flashqla::sim

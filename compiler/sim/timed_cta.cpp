@@ -25,8 +25,11 @@ double TimedCta::prologueCost() const {
   for (const Step &step : program.prologue)
     if (step.kind == StepKind::Scalar)
       cycles += scalarCost(step.scalar.op, costs);
-    else if (step.kind == StepKind::Map)
-      cycles += costOf(workOf(program, program.maps[step.map], interpreter.registers()), /*warps=*/1, costs).cycles;
+    else if (step.kind == StepKind::Map) {
+      const MapWork work = workOf(program, program.maps[step.map], interpreter.registers());
+      const Timing::Work cost = costOf(work, /*warps=*/1, costs);
+      cycles += cost.cycles + cost.latency;
+    }
   return cycles;
 }
 
@@ -86,7 +89,7 @@ void TimedCta::account(uint32_t role, const Step &step) {
     timing.spend(role, costs.fence);
     break;
   case StepKind::Sync:
-    record(role, step, timing.spend(role, program.roles[role].warps > 1 ? costs.sync : costs.warpSync));
+    record(role, step, timing.spend(role, syncCost(program.roles[role].warps)));
     break;
   case StepKind::Arrive:
     if (generationOf(step) >= 0)
@@ -159,8 +162,7 @@ void TimedCta::copyByThreads(uint32_t role, const Step &step) {
   const bool load = &tensor == &step.from;
   const int64_t warps = program.roles[role].warps;
   if (step.kind == StepKind::PlainCopy) {
-    const MapCost cost = costOfCopy(elements, bytes, load, warps, costs);
-    record(role, step, timing.work(role, cost.cycles, cost.share));
+    record(role, step, timing.work(role, costOfCopy(elements, bytes, load, warps, costs)));
     return;
   }
   const double pieces = static_cast<double>(bytes) / 16 / (32.0 * static_cast<double>(warps));
@@ -175,10 +177,10 @@ void TimedCta::product(uint32_t role, const Step &step) {
   const int64_t k = step.from.shape[step.transposeA ? 0 : 1];
   const int64_t instructions = m / 64 * (k / 16);
   const double rows = 64, depth = 16, bytes = 2, columns = static_cast<double>(n);
-  double operands = depth * columns * bytes;
-  if (step.from.space == Space::Shared)
-    operands += rows * depth * bytes;
-  const double each = std::max(rows * columns * depth / costs.tensorRate, operands / costs.operandRate);
+  const double operands = step.from.space == Space::Shared
+                              ? (columns + rows) * depth * bytes / costs.operandRate
+                              : costs.registerOperand + columns * depth * bytes / (2 * costs.operandRate);
+  const double each = std::max(rows * columns * depth / costs.tensorRate, operands);
   const int64_t warpgroups = std::max<int64_t>(program.roles[role].warps / 4, 1);
   const Timing::Issued issued =
       timing.product(role, (instructions + warpgroups - 1) / warpgroups, static_cast<double>(instructions) * each);
@@ -187,10 +189,10 @@ void TimedCta::product(uint32_t role, const Step &step) {
 }
 
 void TimedCta::compute(uint32_t role, const Step &step) {
-  MapCost cost{costs.inverse, 0};
+  Timing::Work work{.cycles = costs.inverse};
   if (step.kind == StepKind::Map)
-    cost = costOf(workOf(program, program.maps[step.map], interpreter.registers()), program.roles[role].warps, costs);
-  record(role, step, timing.work(role, cost.cycles, cost.share));
+    work = costOf(workOf(program, program.maps[step.map], interpreter.registers()), program.roles[role].warps, costs);
+  record(role, step, timing.work(role, work));
 }
 
 /// The boxes of a copy, and what else is one statement in one go, are one span.

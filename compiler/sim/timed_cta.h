@@ -31,6 +31,9 @@ public:
 
 private:
   double prologueCost() const;
+  double syncCost(int64_t warps) const {
+    return warps > 1 ? costs.sync + costs.syncWarp * static_cast<double>(warps) : costs.warpSync;
+  }
   void account(uint32_t role, const Step &step);
   void issue(uint32_t role, const Step &step);
   void compute(uint32_t role, const Step &step);

@@ -22,6 +22,15 @@ void finishRows(Timeline &timeline, const Engines &engines) {
   }
 }
 
+/// What a multiprocessor has where all CTAs run at once.
+Costs shared(Costs costs, int64_t blocks) {
+  const double busy = std::min(static_cast<double>(blocks), costs.multiprocessors);
+  costs.copyRate = std::min(costs.copyRate, costs.copyRateAll / busy);
+  costs.storeRate = std::min(costs.storeRate, costs.storeRateAll / busy);
+  costs.globalRate = std::min(costs.globalRate, costs.globalRateAll / busy);
+  return costs;
+}
+
 /// The rows and steps, without spans.
 Timeline emptyTimeline(const Program &program, const StatementTable &statements) {
   Timeline timeline;
@@ -66,6 +75,7 @@ Expected<SimulatedTimeline> simulateTimeline(const Program &program, SimLaunch &
   result.timeline = emptyTimeline(program, statements);
   result.timeline.block = options.block;
   result.timeline.blocks = prepared.blocks;
+  const Costs costs = shared(options.costs, prepared.blocks);
   Engines engines;
   std::vector<std::unique_ptr<TimedCta>> ctas;
   for (int64_t i = 0; i < options.resident; ++i) {
@@ -76,18 +86,19 @@ Expected<SimulatedTimeline> simulateTimeline(const Program &program, SimLaunch &
                                          Interpreter::Launch{program, prepared.tensors, prepared.registersOf(block),
                                                              static_cast<int32_t>(block), launch.values,
                                                              launch.stepLimit},
-                                         statements, options.costs, engines));
+                                         statements, costs, engines));
     (i == 0 ? ctas.back()->timeline : ctas.back()->neighbour) = &result.timeline;
     ctas.back()->start();
   }
   for (;;) {
+    // The one that is shown is the last of those that begin at once: engines serve in order, a GPU serves in turn.
     TimedCta *chosen = nullptr;
     uint32_t role = 0;
     Cycles earliest = 0;
     for (const std::unique_ptr<TimedCta> &cta : ctas) {
       uint32_t candidate = 0;
       Cycles now = 0;
-      if (!cta->next(candidate, now) || (chosen && now >= earliest))
+      if (!cta->next(candidate, now) || (chosen && now > earliest))
         continue;
       chosen = cta.get();
       role = candidate;

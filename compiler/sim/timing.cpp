@@ -38,10 +38,13 @@ Period Timing::spend(Role role, double cycles) {
   return {begin, now};
 }
 
-Period Timing::work(Role role, double cycles, double share) {
+Period Timing::work(Role role, const Work &work) {
   Cycles &now = roles[role].now;
   const Cycles begin = now;
-  now = engines.arithmetic.take(begin, whole(cycles), whole(share));
+  now = engines.arithmetic.take(begin, whole(work.cycles), whole(work.share));
+  const Cycles served = work.global > 0 ? engines.global.occupy(begin, whole(work.global)).end : begin;
+  if (work.latency > 0) // stores go on by themselves
+    now = std::max(now, served) + whole(work.latency);
   return {begin, now};
 }
 
@@ -101,12 +104,15 @@ Timing::Issued Timing::asyncCopy(Role role, double cycles, int64_t bytes) {
 Timing::Issued Timing::product(Role role, int64_t instructions, double tensorCycles) {
   const Period issue =
       spend(role, costs.productIssue + static_cast<double>(instructions) * costs.productInstruction);
-  // The first instruction starts while the others are issued.
+  // The first instruction starts while the others are issued; each is issued when there is room for it.
   const Cycles first = std::min(issue.end, issue.begin + whole(costs.productIssue + costs.productInstruction));
   const Period engine = engines.tensor.occupy(first, whole(tensorCycles));
-  const Cycles complete = std::max(engine.end, issue.end) + whole(costs.productLatency);
+  Cycles &now = roles[role].now;
+  if (const auto all = static_cast<double>(instructions); all > costs.productQueue)
+    now = std::max(now, engine.end - whole(costs.productQueue / all * tensorCycles));
+  const Cycles complete = std::max(engine.end, now) + whole(costs.productLatency);
   roles[role].products.add(complete);
-  return {issue, engine, complete};
+  return {{issue.begin, now}, engine, complete};
 }
 
 Period Timing::awaitUntil(Role role, Cycles time) {

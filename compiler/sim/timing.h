@@ -45,6 +45,7 @@ private:
 /// Those of a multiprocessor.
 struct Engines {
   Engine tensor, copyIn, copyOut, arithmetic;
+  Engine global; ///< the way of threads' loads and stores to global memory
 };
 
 class Timing {
@@ -61,8 +62,12 @@ public:
   Cycles now(Role role) const { return roles[role].now; }
   /// The role works for so long.
   Period spend(Role role, double cycles);
-  /// The same, of which the multiprocessor's arithmetic units work for `share`.
-  Period work(Role role, double cycles, double share);
+  /// Its threads work for so long, of which they fill the multiprocessor's arithmetic units for `share` and its way to
+  /// global memory for `global`; what comes from there is there `latency` later. Stores have no latency.
+  struct Work {
+    double cycles = 0, share = 0, global = 0, latency = 0;
+  };
+  Period work(Role role, const Work &work);
 
   // ---- barriers
 

@@ -54,11 +54,13 @@ std::string simulate(const fq_test::Input &input) {
 
 /// Far from those of a GPU, so that times are easy to follow, and stay when the model is calibrated.
 constexpr const char *roundCosts = R"({
-  "start": 100, "scalar": 1, "loop": 1, "issueInterval": 2, "indexWeight": 1e-9, "mapStart": 10, "shuffle": 5,
+  "start": 100, "scalar": 1, "loop": 1, "instruction": 2, "indexWeight": 1e-9, "mapStart": 10, "shuffle": 5,
   "inverse": 1000, "specialRate": 16, "sharedRate": 128, "assertion": 1, "wait": 1, "wake": 5, "arrive": 1, "sync": 10,
-  "warpSync": 1, "fence": 1, "await": 1, "copyIssue": 10, "copyLatency": 500, "copyRate": 64, "storeReadLatency": 100,
-  "storeLatency": 300, "storeRate": 64, "globalLatency": 400, "globalRate": 32, "productIssue": 10,
-  "productInstruction": 1, "tensorRate": 2048, "operandRate": 128, "productLatency": 20, "multiprocessors": 2})";
+  "syncWarp": 1e-12, "warpSync": 1, "fence": 1, "await": 1, "copyIssue": 10, "copyLatency": 500, "copyRate": 64,
+  "copyRateAll": 1e9, "storeReadLatency": 100, "storeLatency": 300, "storeRate": 64, "storeRateAll": 1e9,
+  "globalLatency": 400, "globalRate": 32, "globalRateAll": 1e9, "productIssue": 10, "productInstruction": 1,
+  "productQueue": 1e9, "tensorRate": 2048, "operandRate": 128, "registerOperand": 10, "productLatency": 20,
+  "multiprocessors": 2})";
 
 driver::TimelineResult timelineOf(driver::Session &session, const fq_test::Input &input) {
   driver::TimelineRequest request;

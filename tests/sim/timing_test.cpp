@@ -19,6 +19,7 @@ Costs roundCosts() {
   costs.storeReadLatency = 50;
   costs.storeLatency = 200;
   costs.productLatency = 5;
+  costs.productQueue = 100;
   return costs;
 }
 
@@ -110,9 +111,29 @@ TEST(Timing, arithmetic_is_shared_where_it_is_full) {
   const Costs costs = roundCosts();
   Engines engines;
   Timing timing(costs, engines, 3, 0);
-  expect(timing.work(0, 100, 40), 0, 100);
-  expect(timing.work(1, 100, 40), 0, 100); // room for both
-  expect(timing.work(2, 100, 40), 0, 120); // not for three
+  expect(timing.work(0, {100, 40}), 0, 100);
+  expect(timing.work(1, {100, 40}), 0, 100); // room for both
+  expect(timing.work(2, {100, 40}), 0, 120); // not for three
+}
+
+TEST(Timing, roles_share_the_way_to_global_memory) {
+  const Costs costs = roundCosts();
+  Engines engines;
+  Timing timing(costs, engines, 3, 0);
+  expect(timing.work(0, {.cycles = 10, .global = 40, .latency = 600}), 0, 640);
+  expect(timing.work(1, {.cycles = 100, .global = 40, .latency = 600}), 0, 700);
+  expect(timing.work(2, {.cycles = 10, .global = 40}), 0, 10); // a store, which goes on by itself
+}
+
+TEST(Timing, products_are_issued_as_far_as_there_is_room) {
+  Costs costs = roundCosts();
+  costs.productQueue = 2;
+  Engines engines;
+  Timing timing(costs, engines, 2, 0);
+  const Timing::Issued first = timing.product(0, 8, 800);
+  expect(first.engine, 2, 802);
+  expect(first.role, 0, 602);
+  expect(timing.product(1, 2, 100).role, 0, 3); // all of it waits in the queue
 }
 
 TEST(Timing, fractions_are_rounded_up) {
@@ -144,7 +165,7 @@ TEST(Costs, are_replaced_by_name) {
 TEST(MapCost, the_longest_of_issue_functions_and_memory) {
   Costs costs;
   costs.mapStart = 10;
-  costs.issueInterval = 2;
+  costs.instruction = 2;
   costs.specialRate = 16;
   costs.sharedRate = 128;
   costs.globalRate = 32;
@@ -153,13 +174,19 @@ TEST(MapCost, the_longest_of_issue_functions_and_memory) {
   work.points = 64 * 128;
   work.operations = work.points; // one a point, 64 a thread of a warpgroup
   EXPECT_EQ(costOf(work, 4, costs).cycles, 10 + 64 * 2);
-  EXPECT_EQ(costOf(work, 4, costs).share, 64);
-  EXPECT_EQ(costOf(work, 8, costs).cycles, 10 + 32 * 2); // two warps on each scheduler
+  EXPECT_EQ(costOf(work, 4, costs).share, 64 * 2);
+  EXPECT_EQ(costOf(work, 8, costs).cycles, 10 + 32 * 2 * 2); // two warps on each scheduler
   EXPECT_EQ(costOf(work, 1, costs).cycles, 10 + 256 * 2);
   work.special = work.points;
   EXPECT_EQ(costOf(work, 4, costs).cycles, 10 + 512);
   work.sharedBytes = 128 * 1000;
   EXPECT_EQ(costOf(work, 4, costs).cycles, 10 + 1000);
+  EXPECT_EQ(costOf(work, 4, costs).global, 0);
+  work.storedBytes = 32 * 2000;
+  EXPECT_EQ(costOf(work, 4, costs).global, 2000);
+  EXPECT_EQ(costOf(work, 4, costs).latency, 0);
   work.loadedBytes = 32 * 2000;
-  EXPECT_EQ(costOf(work, 4, costs).cycles, 10 + 2000 + 600);
+  EXPECT_EQ(costOf(work, 4, costs).global, 4000);
+  EXPECT_EQ(costOf(work, 4, costs).latency, 600);
+  EXPECT_EQ(costOf(work, 4, costs).cycles, 10 + 1000);
 }
