@@ -4,7 +4,9 @@
 #include "runtime/launch_check.h"
 #include "runtime/scalar.h"
 #include "runtime/tensor_map.h"
+#include "runtime/timeline_buffer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
@@ -29,6 +31,13 @@ bool runsOn(std::string_view arch, const DeviceProperties &device) {
          (exact ? minor == device.minor : minor <= device.minor);
 }
 
+Error noTimeline(const Manifest &manifest) {
+  return {
+      "kernel-timeline",
+      fmt::format("{} records no timeline: it was compiled without --instrument", manifest.kernel),
+      {}};
+}
+
 } // namespace
 
 struct Kernel::Impl {
@@ -39,6 +48,7 @@ struct Kernel::Impl {
   CUfunction function = nullptr;
   CUdeviceptr empty = 0;
   std::uint32_t *assertFlag = nullptr; // pinned host memory, which kernels address directly
+  TimelineBuffer timeline;             // of an instrumented kernel
   std::mutex mutex;                    // over `maps`
   std::vector<TensorMapCache> maps;
 
@@ -51,6 +61,7 @@ struct Kernel::Impl {
       device.api.memFree(empty);
     if (assertFlag)
       device.api.memFreeHost(assertFlag);
+    timeline.release(device);
   }
 
   Expected<void> checkDevice() const;
@@ -133,7 +144,7 @@ Expected<void> Kernel::Impl::allocate() {
       assertFlag = static_cast<std::uint32_t *>(memory);
       *assertFlag = 0;
     }
-  return {};
+  return manifest.timeline ? timeline.allocate(device, *manifest.timeline) : Expected<void>();
 }
 
 /// slots: one per parameter that is not a tensor map; params: the address of each parameter.
@@ -174,6 +185,9 @@ Expected<void> Kernel::Impl::pack(const Arg *args, const SymbolValues &symbols,
     }
     case CudaParam::Kind::AssertBuffer:
       slots[i] = reinterpret_cast<std::uintptr_t>(assertFlag);
+      break;
+    case CudaParam::Kind::Timeline:
+      slots[i] = timeline.address();
       break;
     }
   }
@@ -275,6 +289,26 @@ Expected<void> Kernel::takeFailedAssert() const {
                fmt::format("{}:{}: `assert {}` failed in {}", manifest.file, failed.line,
                            failed.text, manifest.kernel),
                {}};
+}
+
+Expected<void> Kernel::recordTimeline(std::int64_t block) const {
+  if (!impl->manifest.timeline)
+    return noTimeline(impl->manifest);
+  return impl->timeline.reset(impl->device, *impl->manifest.timeline, block);
+}
+
+Expected<std::vector<std::vector<TimelineRecord>>> Kernel::takeTimeline() const {
+  if (!impl->manifest.timeline)
+    return noTimeline(impl->manifest);
+  auto recorded = impl->timeline.read(impl->device, *impl->manifest.timeline);
+  if (recorded && std::ranges::all_of(*recorded, [](const auto &role) { return role.empty(); }))
+    return Error{
+        "kernel-timeline",
+        fmt::format("{} recorded nothing: it was not launched on a GPU, or its grid has no "
+                    "such CTA",
+                    impl->manifest.kernel),
+        {}};
+  return recorded;
 }
 
 const Manifest &Kernel::manifest() const { return impl->manifest; }

@@ -71,6 +71,7 @@ struct CudaParam {
     Dim,          // i64: dim `index`
     Scalar,       // argument `index` in its own type (bool is one byte)
     AssertBuffer, // pointer to one u32 that is 0; a failing `assert` n stores n + 1
+    Timeline,     // pointer to the buffer that ManifestTimeline describes
   };
   Kind kind = Kind::Pointer;
   int index = 0;
@@ -132,6 +133,30 @@ struct AssertMessage {
   friend bool operator==(const AssertMessage &, const AssertMessage &) = default;
 };
 
+/// What an instrumented kernel records. Its buffer is an array of TimelineRecord: the first word of
+/// the first is the number of the CTA that records; then come up to `records` of each role, in
+/// order, followed by zeros. The first of a role goes from the begin of the CTA to its own begin,
+/// the last one ends with it; both have the code `life`.
+struct ManifestTimeline {
+  static constexpr std::int64_t head = 1; // records before those of the roles
+  static constexpr std::int64_t life = 1;
+  static constexpr std::int64_t firstStep = 2; // code of steps[0]
+
+  /// A statement of a role.
+  struct Step {
+    std::string role;
+    std::string kind; // "wait", "await", "sync", "copy", "product", "map"
+    int line = 0;
+    std::string text;
+    friend bool operator==(const Step &, const Step &) = default;
+  };
+  std::vector<std::string> roles;
+  int records = 16384;
+  std::vector<Step> steps;
+
+  friend bool operator==(const ManifestTimeline &, const ManifestTimeline &) = default;
+};
+
 /// What the assembler reported, for display.
 struct KernelResources {
   int registers = 0;
@@ -166,6 +191,7 @@ struct Manifest {
   int dynamicSharedBytes = 0;
   KernelResources resources;
   std::vector<AssertMessage> asserts;
+  std::optional<ManifestTimeline> timeline; // of an instrumented kernel
   double compileMs = 0;
 
   friend bool operator==(const Manifest &, const Manifest &) = default;

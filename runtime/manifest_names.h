@@ -20,7 +20,8 @@ inline constexpr EnumName<Layout> layoutNames[] = {{Layout::Packed, "packed"},
 inline constexpr EnumName<CudaParam::Kind> cudaParamNames[] = {
     {CudaParam::Kind::TensorMap, "tensorMap"}, {CudaParam::Kind::Pointer, "pointer"},
     {CudaParam::Kind::Stride, "stride"},       {CudaParam::Kind::Dim, "dim"},
-    {CudaParam::Kind::Scalar, "scalar"},       {CudaParam::Kind::AssertBuffer, "assertBuffer"}};
+    {CudaParam::Kind::Scalar, "scalar"},       {CudaParam::Kind::AssertBuffer, "assertBuffer"},
+    {CudaParam::Kind::Timeline, "timeline"}};
 inline constexpr EnumName<Swizzle> swizzleNames[] = {
     {Swizzle::None, "none"}, {Swizzle::B32, "32"}, {Swizzle::B64, "64"}, {Swizzle::B128, "128"}};
 inline constexpr EnumName<L2Promotion> promotionNames[] = {{L2Promotion::None, "none"},

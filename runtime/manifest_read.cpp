@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t maxInt = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t dimLimit = std::int64_t{1} << 31;
 constexpr int maxBlockThreads = 1024;
+constexpr std::size_t maxRoles = 32; // a warp each
+constexpr int maxRecords = 1 << 20;
 constexpr int maxSharedBytes = 227 * 1024; // of one block on sm_90
 // Limits of cuTensorMapEncodeTiled, CUDA driver API, "Tensor Map Object Management".
 constexpr int maxMapRank = 5;
@@ -36,6 +38,8 @@ public:
       reader.objects("arguments", [&](FieldReader &r) { readArgument(r); });
       bindExpressions(reader);
       reader.objects("tensorMaps", [&](FieldReader &r) { readTensorMap(r); });
+      if (reader.has("timeline"))
+        reader.object("timeline", [&](FieldReader &r) { readTimeline(r); });
       reader.objects("cudaParams", [&](FieldReader &r) { readCudaParam(r); });
       reader.objects("where", [&](FieldReader &r) { readWhere(r); });
       reader.objects("grid", [&](FieldReader &r) {
@@ -235,6 +239,10 @@ private:
     }
     case CudaParam::Kind::AssertBuffer:
       break;
+    case CudaParam::Kind::Timeline:
+      if (!manifest.timeline)
+        reader.fail("kind", "is for kernels with a `timeline`");
+      break;
     }
     manifest.cudaParams.push_back(param);
   }
@@ -245,6 +253,25 @@ private:
     check.text = reader.text("text");
     check.message = reader.text("message");
     manifest.where.push_back(std::move(check));
+  }
+
+  void readTimeline(FieldReader &reader) {
+    ManifestTimeline &timeline = manifest.timeline.emplace();
+    timeline.roles = reader.texts("roles");
+    if (timeline.roles.size() > maxRoles)
+      reader.fail("roles",
+                  fmt::format("has {} entries; the limit is {}", timeline.roles.size(), maxRoles));
+    timeline.records = int(reader.integer("records", 1, maxRecords));
+    reader.objects("steps", [&](FieldReader &r) {
+      ManifestTimeline::Step step;
+      step.role = r.text("role");
+      if (std::ranges::find(timeline.roles, step.role) == timeline.roles.end())
+        r.fail("role", fmt::format("names `{}`, which is no role", step.role));
+      step.kind = r.text("kind");
+      step.line = int(r.integer("line", 0, std::numeric_limits<int>::max()));
+      step.text = r.text("text");
+      timeline.steps.push_back(std::move(step));
+    });
   }
 
   void readRest(FieldReader &reader) {

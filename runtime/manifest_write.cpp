@@ -59,6 +59,7 @@ Json cudaParamJson(const Manifest &manifest, const CudaParam &param) {
     result["dim"] = manifest.dims.at(param.index).name;
     break;
   case CudaParam::Kind::AssertBuffer:
+  case CudaParam::Kind::Timeline:
     break;
   }
   return result;
@@ -87,6 +88,17 @@ Json resourcesJson(const KernelResources &resources) {
           {"spillLoadBytes", resources.spillLoadBytes},
           {"staticSharedBytes", resources.staticSharedBytes},
           {"advisories", resources.advisories}};
+}
+
+Json timelineJson(const ManifestTimeline &timeline) {
+  return {{"roles", timeline.roles},
+          {"records", timeline.records},
+          {"steps", listOf(timeline.steps, [](const ManifestTimeline::Step &step) {
+             return Json{{"role", step.role},
+                         {"kind", step.kind},
+                         {"line", step.line},
+                         {"text", step.text}};
+           })}};
 }
 
 } // namespace
@@ -129,6 +141,8 @@ std::string writeManifest(const Manifest &manifest) {
   json["asserts"] = listOf(manifest.asserts, [](const AssertMessage &message) {
     return Json{{"line", message.line}, {"text", message.text}};
   });
+  if (manifest.timeline)
+    json["timeline"] = timelineJson(*manifest.timeline);
   json["compileMs"] = manifest.compileMs;
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }

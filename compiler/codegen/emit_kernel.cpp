@@ -11,12 +11,13 @@ using namespace flashqla::tile;
 
 namespace flashqla::codegen {
 
-std::optional<EmittedKernel> emitKernel(KernelOp kernel, const SourceFiles &files, Diagnostics &diags) {
-  return KernelEmitter(kernel, files, diags).emit();
+std::optional<EmittedKernel> emitKernel(KernelOp kernel, const SourceFiles &files, Diagnostics &diags,
+                                        const EmitOptions &options) {
+  return KernelEmitter(kernel, files, diags, options).emit();
 }
 
-KernelEmitter::KernelEmitter(KernelOp kernel, const SourceFiles &files, Diagnostics &diags)
-    : kernel(kernel), files(files), diags(diags) {
+KernelEmitter::KernelEmitter(KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const EmitOptions &options)
+    : kernel(kernel), options(options), files(files), diags(diags) {
   ranges.load<dataflow::DeadCodeAnalysis>();
   ranges.load<dataflow::SparseConstantPropagation>();
   ranges.load<dataflow::IntegerRangeAnalysis>();
@@ -135,6 +136,11 @@ void KernelEmitter::emitSignature() {
   kernel.walk([&](AssertOp) { asserts = true; });
   if (asserts)
     add(CudaParam::Kind::AssertBuffer, 0, 0, "u32 *assert_buffer");
+  if (options.instrument) {
+    result.timeline.emplace();
+    timelineName = freshName("timeline");
+    add(CudaParam::Kind::Timeline, 0, 0, fmt::format("u32 *{}", timelineName));
+  }
 
   out.line("extern \"C\" __global__ void __launch_bounds__({}, {}) {}(", result.threads, kernel.getResident(),
            kernel.getSymName().str());
@@ -195,6 +201,7 @@ void KernelEmitter::emitAxes() {
 void KernelEmitter::emitPrologue() {
   Block &body = kernel.getBody().front();
   int64_t sharedBytes = kernel->getAttrOfType<IntegerAttr>("shared_bytes").getInt();
+  emitTimelineStart();
   if (sharedBytes > 0) {
     out.line("extern __shared__ __align__(1024) u8 shared_memory[];");
     out.line("const u32 shared = shared_address(shared_memory);");
@@ -278,7 +285,9 @@ void KernelEmitter::emitRole(RoleOp op) {
            whole ? fmt::format("threadIdx.x / 32{}", op.getFirstWarp() ? fmt::format(" - {}", op.getFirstWarp()) : "")
                  : std::string("0"));
   out.line("const u32 lane = role_lane, warp = role_warp;");
+  beginTimeline(op);
   emitBlock(op.getBody().front());
+  endTimeline();
   out.close();
   taken = std::move(outerNames);
   role = {};
@@ -317,6 +326,15 @@ void KernelEmitter::markLine(Operation &op) {
 }
 
 void KernelEmitter::emitOp(Operation &op) {
+  const std::optional<int64_t> step = timedStep(op);
+  if (step)
+    beginStatement();
+  printOp(op);
+  if (step)
+    endStatement(*step);
+}
+
+void KernelEmitter::printOp(Operation &op) {
   if (!isa<arith::ConstantOp, ViewOp, SlotOp, scf::YieldOp>(op) && op.getNumResults() == 0)
     markLine(op);
   llvm::TypeSwitch<Operation *>(&op)

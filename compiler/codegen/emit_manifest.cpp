@@ -99,6 +99,7 @@ Manifest makeManifest(KernelOp kernel, const EmittedKernel &emitted, const Compi
   for (const Advisory &advisory : compiled.advisories)
     manifest.resources.advisories.push_back(advisory.text);
   manifest.asserts = emitted.asserts;
+  manifest.timeline = emitted.timeline;
   return manifest;
 }
 

@@ -55,8 +55,18 @@ void KernelEmitter::emitElected(ArrayRef<Operation *> ops) {
   if (!role.isWarpgroup() && genericSinceSync)
     out.line("warp_sync();"); // what the other lanes did comes before the elected lane's arrival
   out.open("if ({}elect_one())", role.isWarpgroup() ? "warp == 0 && " : "");
-  for (Operation *op : ops)
+  std::optional<int64_t> open; // the boxes of a copy are one statement
+  for (Operation *op : ops) {
+    const std::optional<int64_t> step = timedStep(*op);
+    if (open && step != open)
+      endStatement(*open);
+    if (step && step != open)
+      beginStatement();
+    open = step;
     emitElectedOp(*op);
+  }
+  if (open)
+    endStatement(*open);
   out.close();
   out.line("warp_sync();");
   if (!role.isWarpgroup())

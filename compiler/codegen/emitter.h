@@ -12,6 +12,7 @@
 ///     emit_blocks.cpp    several elements by one instruction
 ///     emit_reduce.cpp    reductions and scans
 ///     emit_copies.cpp    plain and per-thread asynchronous copies
+///     emit_timeline.cpp  what instrumented text has more
 #pragma once
 
 #include "compiler/codegen/affine.h"
@@ -79,7 +80,7 @@ struct CopyBounds {
 
 class KernelEmitter {
 public:
-  KernelEmitter(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags);
+  KernelEmitter(tile::KernelOp kernel, const SourceFiles &files, Diagnostics &diags, const EmitOptions &options);
   std::optional<EmittedKernel> emit();
 
 private:
@@ -92,6 +93,7 @@ private:
   void emitRole(tile::RoleOp role);
   void emitBlock(mlir::Block &block);
   void emitOp(mlir::Operation &op);
+  void printOp(mlir::Operation &op);
   void emitFor(mlir::scf::ForOp loop);
   void emitIf(mlir::scf::IfOp branch);
   void emitFrag(tile::FragOp frag);
@@ -210,7 +212,17 @@ private:
                      const std::string &place, int64_t piece);
   void emitPieceStore(tile::CopyOp copy, const CopyBounds &bounds, int64_t piece);
 
+  // ---- emit_timeline.cpp; nothing in text that is not instrumented
+  void emitTimelineStart();
+  void beginTimeline(tile::RoleOp role);
+  void endTimeline();
+  void beginStatement();
+  void endStatement(int64_t code);
+  /// The code of a statement that is timed.
+  std::optional<int64_t> timedStep(mlir::Operation &op);
+
   tile::KernelOp kernel;
+  const EmitOptions options;
   const SourceFiles &files;
   Diagnostics &diags;
   mlir::DataFlowSolver ranges;
@@ -223,6 +235,10 @@ private:
   std::map<std::string, std::string> scalarNames; ///< C++ names of dims, axes and scalar arguments
   tile::RoleOp role; ///< the role being printed; null in the prologue
   bool genericSinceSync = false;
+  std::string timelineName, timelineAt, timelineNow; ///< the buffer, where the next record goes, the last clock read
+  std::string timelineStart, timelineBlock;
+  int64_t timelineEnd = 0;
+  size_t timelineRecorded = 0; ///< size of the text behind the last record
 
   // Of the map being printed.
   llvm::DenseMap<mlir::Operation *, Preload> preloads;

@@ -89,6 +89,8 @@ std::string Instructions::text() const {
     result += waitFunction(keep, registers);
   if (inverse)
     result += "\n" + std::string(inverseText());
+  if (timeline)
+    result += "\n" + std::string(timelineText());
   return result;
 }
 

@@ -26,6 +26,8 @@ struct WgmmaShape {
 std::string_view prelude();
 /// The text of unit_lower_inverse.
 std::string_view inverseText();
+/// The functions of instrumented kernels.
+std::string_view timelineText();
 
 class Instructions {
 public:
@@ -36,13 +38,15 @@ public:
   std::string waitGroup(int64_t keep, const std::vector<int64_t> &registers);
   /// The kernel inverts a triangular tile: the function and what it uses.
   void needInverse();
+  /// The kernel is instrumented.
+  void needTimeline() { timeline = true; }
   /// The functions asked for so far.
   std::string text() const;
 
 private:
   std::set<WgmmaShape> products;
   std::set<std::pair<int64_t, std::vector<int64_t>>> waits;
-  bool inverse = false;
+  bool inverse = false, timeline = false;
 };
 
 } // namespace flashqla::codegen

@@ -43,6 +43,7 @@ public:
     buffer += '\n';
   }
   void append(const std::string &text) { buffer += text; }
+  size_t size() const { return buffer.size(); }
   std::string take() { return std::move(buffer); }
 
 private:

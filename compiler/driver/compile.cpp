@@ -171,6 +171,8 @@ CacheKey Compile::key(const codegen::Nvrtc &nvrtc) const {
   for (const auto &[name, value] : request.bindings)
     key.params.push_back({name, frontend::constantText(value)});
   key.tools = {{"compiler", buildId()}, {"nvrtc", nvrtc.version()}, {"slow", request.allowSlow ? "allowed" : "refused"}};
+  if (request.instrument)
+    key.tools.push_back({"instrumented", "yes"});
   for (const std::string &flag : codegen::Nvrtc::flags())
     key.tools.push_back({"flag", flag});
   key.source = format(module);
@@ -218,7 +220,7 @@ bool Compile::lower() {
 }
 
 bool Compile::emit() {
-  emitted = codegen::emitKernel(kernel, state.byName, state.diags);
+  emitted = codegen::emitKernel(kernel, state.byName, state.diags, {.instrument = request.instrument});
   if (!emitted)
     return false;
   return !request.onStage || reached(Stage::Cuda, emitted->text);

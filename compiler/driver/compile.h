@@ -49,6 +49,7 @@ struct CompileRequest {
   frontend::Bindings bindings;      ///< parameters and static dims
   std::string arch = "sm_90a";
   bool allowSlow = false;           ///< keep a kernel that serialises products or spills; still reported, as warnings
+  bool instrument = false;          ///< records when the statements of roles begin and end; see Kernel::takeTimeline
   bool useCache = true;             ///< look for the bundle in the cache, and leave it there
   bool assemble = true;             ///< otherwise NVRTC is not used: a bundle without cubin, never cached
   Stage last = Stage::Manifest;     ///< where to stop

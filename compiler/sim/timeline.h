@@ -45,7 +45,7 @@ struct Timeline {
   std::vector<Row> rows;         ///< roles, then engines
   std::vector<TimelineStep> steps;
   std::vector<Span> spans;
-  int64_t dropped = 0;           ///< of a measured timeline: what found no room
+  bool truncated = false;        ///< of a measured timeline: its end found no room
 };
 
 /// The statements of a kernel, and which one each place of the program belongs to.

@@ -16,6 +16,9 @@ std::string timelineSvg(std::span<const Timeline> timelines);
 /// Busy and waiting cycles of each role, the longest waits, how much the engines work.
 std::string timelineSummary(const Timeline &timeline);
 
+/// The statements of both, with their average cycles.
+std::string timelineComparison(const Timeline &simulated, const Timeline &measured);
+
 /// What a span shows, for its tooltip and the arguments of the trace: who completed what it waited for; empty: nobody.
 std::string causeText(const Timeline &timeline, const Span &span);
 

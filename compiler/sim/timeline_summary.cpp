@@ -103,8 +103,8 @@ std::string timelineSummary(const Timeline &timeline) {
     if (row.engine)
       engines += fmt::format("{}{} {:.0f} %", engines.empty() ? "\nbusy: " : ", ", row.name, 100 * row.use);
   text += engines.empty() ? "" : engines + "\n";
-  if (timeline.dropped)
-    text += fmt::format("\n{} records found no room and are missing\n", timeline.dropped);
+  if (timeline.truncated)
+    text += "\nthe end is missing: records found no room\n";
   return text;
 }
 

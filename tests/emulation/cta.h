@@ -37,6 +37,8 @@ public:
   unsigned lane() const { return thread() % lanes; }
   /// The lane that elect.sync chooses: any, but always the same.
   unsigned leader() const { return electedLane; }
+  /// Goes up with each statement: there is no time.
+  std::uint32_t clock() const { return static_cast<std::uint32_t>(steps); }
   [[noreturn]] void exitThread();
   /// Until the phase of an mbarrier completes.
   void sleepAt(std::uint32_t barrier, std::uint32_t parity);

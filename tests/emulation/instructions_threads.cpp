@@ -35,6 +35,13 @@ void branch(Cta &, const Instruction &instruction, Frame &frame) {
   frame.next = instruction.target;
 }
 
+/// `mov.u32 x, %clock`
+void readClock(Cta &cta, const Instruction &instruction, Frame &frame) {
+  if (operand(instruction, 1).kind != PtxValue::Kind::Clock)
+    violate("mov.u32 reads the clock only");
+  frame.set(operand(instruction, 0), cta.clock());
+}
+
 void nothing(Cta &, const Instruction &, Frame &) {}
 
 void setRegisters(Cta &, const Instruction &instruction, Frame &frame) {
@@ -78,6 +85,7 @@ constexpr InstructionEntry table[] = {
     {"bar.warp.sync", warpSync},
     {"bar.sync", namedBarrier},
     {"exit", exitThread},
+    {"mov.u32", readClock},
     {"bra", branch},
     {"setmaxnreg.inc.sync.aligned.u32", setRegisters},
     {"setmaxnreg.dec.sync.aligned.u32", setRegisters},

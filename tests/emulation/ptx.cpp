@@ -20,6 +20,7 @@ std::uint64_t Frame::get(const PtxValue &value) const {
   case PtxValue::Kind::Immediate:
     return value.constant;
   case PtxValue::Kind::Sink:
+  case PtxValue::Kind::Clock:
     return 0;
   }
   return 0;
@@ -148,6 +149,8 @@ private:
   PtxValue value(std::string_view word) const {
     if (word == "_")
       return {};
+    if (word == "%%clock")
+      return {PtxValue::Kind::Clock, 0, 0};
     if (const auto found = registers.find(word); found != registers.end())
       return {PtxValue::Kind::Register, found->second, 0};
     const bool operand = word.starts_with('%'), hexadecimal = word.starts_with("0x");

@@ -21,9 +21,9 @@ struct Instruction;
 
 using Execute = void (*)(Cta &, const Instruction &, Frame &);
 
-/// One value in an operand: `%3`, `p`, `16`, `_`.
+/// One value in an operand: `%3`, `p`, `16`, `_`, `%%clock`.
 struct PtxValue {
-  enum class Kind : std::uint8_t { Operand, Register, Immediate, Sink };
+  enum class Kind : std::uint8_t { Operand, Register, Immediate, Sink, Clock };
   Kind kind = Kind::Sink;
   unsigned index = 0;         // of the operand or register
   std::uint64_t constant = 0; // sign-extended

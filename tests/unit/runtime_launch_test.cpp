@@ -171,6 +171,42 @@ TEST_F(Launch, a_failed_assert_is_reported_once) {
   EXPECT_TRUE(bool(kernel.takeFailedAssert()));
 }
 
+TEST_F(Launch, an_instrumented_kernel_records_in_a_buffer) {
+  const Kernel kernel = load(instrumentedManifest());
+  ASSERT_TRUE(bool(kernel.recordTimeline(17)));
+  recorder.paramBytes.assign(kernel.manifest().cudaParams.size(), 8);
+  for (std::size_t i = 0; i < kernel.manifest().tensorMaps.size(); ++i)
+    recorder.paramBytes[i] = 128;
+  const auto args = gemmArgs(100, 200, 64);
+  ASSERT_EQ(textOf(kernel.launch(nullptr, args.data(), args.size())), "fine");
+  auto *buffer = valueOf<TimelineRecord *>(recorder.launches[0].params.back());
+  EXPECT_EQ(buffer[0].begin, 17u); // the CTA that records
+  EXPECT_EQ(buffer[1].code, 0u);
+  EXPECT_EQ(kernel.takeTimeline().error().text(),
+            "gemm_nt recorded nothing: it was not launched on a GPU, or its grid has no such CTA "
+            "[kernel-timeline]");
+  buffer[1] = {10, 20, 1};
+  for (std::uint32_t i = 4; i < 7; ++i)
+    buffer[i] = {10 * i, 10 * i + 5, 3};
+  const auto recorded = kernel.takeTimeline();
+  ASSERT_TRUE(bool(recorded));
+  ASSERT_EQ(recorded->size(), 2u);
+  ASSERT_EQ((*recorded)[0].size(), 1u);
+  EXPECT_EQ((*recorded)[0][0].end, 20u);
+  ASSERT_EQ((*recorded)[1].size(), 3u); // full
+  EXPECT_EQ((*recorded)[1][2].begin, 60u);
+  ASSERT_TRUE(bool(kernel.recordTimeline(0)));
+  EXPECT_FALSE(bool(kernel.takeTimeline())); // it was emptied
+}
+
+TEST_F(Launch, a_plain_kernel_records_nothing) {
+  const Kernel kernel = load(gemmManifest());
+  const std::string want =
+      "gemm_nt records no timeline: it was compiled without --instrument [kernel-timeline]";
+  EXPECT_EQ(textOf(kernel.recordTimeline(0)), want);
+  EXPECT_EQ(kernel.takeTimeline().error().text(), want);
+}
+
 TEST_F(Launch, a_second_launch_allocates_and_encodes_nothing) {
   const Kernel kernel = load(raggedManifest());
   const auto args = raggedArgs();

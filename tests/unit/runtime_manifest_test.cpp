@@ -31,7 +31,7 @@ std::string raggedError(const std::string &from, const std::string &to) {
 } // namespace
 
 TEST(Manifest, written_and_read_is_the_same) {
-  for (const Manifest &manifest : {gemmManifest(), raggedManifest()}) {
+  for (const Manifest &manifest : {gemmManifest(), raggedManifest(), instrumentedManifest()}) {
     const std::string json = writeManifest(manifest);
     const Expected<Manifest> read = readManifest(json);
     ASSERT_TRUE(bool(read)) << read.error().text();
@@ -131,6 +131,27 @@ TEST(Manifest, ragged_and_scalar_references_are_checked) {
             "field `tensorMaps[0].dimensions` has 4 entries; a ragged map has 1 to 3");
   manifest.tensorMaps[0].dimensions.resize(1);
   EXPECT_FALSE(bool(readManifest(writeManifest(manifest))));
+}
+
+TEST(Manifest, timelines_are_checked) {
+  const auto error = [](const Manifest &manifest) {
+    const auto read = readManifest(writeManifest(manifest));
+    return read ? "it reads" : read.error().message;
+  };
+  Manifest manifest = instrumentedManifest();
+  manifest.timeline->steps[1].role = "store";
+  EXPECT_EQ(error(manifest), "field `timeline.steps[1].role` names `store`, which is no role");
+  manifest = instrumentedManifest();
+  manifest.timeline->roles.resize(33, "more");
+  EXPECT_EQ(error(manifest), "field `timeline.roles` has 33 entries; the limit is 32");
+  manifest = instrumentedManifest();
+  manifest.timeline->records = 0;
+  EXPECT_EQ(error(manifest), "field `timeline.records` is 0; it must lie in 1 … 1048576");
+  manifest = instrumentedManifest();
+  manifest.timeline.reset();
+  EXPECT_EQ(error(manifest),
+            fmt::format("field `cudaParams[{}].kind` is for kernels with a `timeline`",
+                        manifest.cudaParams.size() - 1));
 }
 
 TEST(Manifest, limits_keep_launches_free_of_allocation) {

@@ -84,4 +84,16 @@ inline Manifest raggedManifest() {
   return manifest;
 }
 
+/// gemm_nt that records a timeline of two roles, of at most three records each.
+inline Manifest instrumentedManifest() {
+  Manifest manifest = gemmManifest();
+  manifest.timeline.emplace();
+  manifest.timeline->roles = {"load", "mma"};
+  manifest.timeline->records = 3;
+  manifest.timeline->steps = {{"load", "copy", 31, "copy.tma a_s[k] <- a"},
+                              {"mma", "wait", 41, "wait full[k]"}};
+  manifest.cudaParams.push_back({CudaParam::Kind::Timeline, 0, 0});
+  return manifest;
+}
+
 } // namespace flashqla::testing

@@ -133,6 +133,8 @@ void CommandLine::addCompile() {
                    "Stop at a stage and print it: tokens, ast, tile, layouts, schedule, lowered, "
                    "cuda, ptx, cubin, manifest")
       ->type_name("STAGE");
+  added->add_flag("--instrument", compile.instrument,
+                  "Record when each statement begins and ends, for Kernel::takeTimeline");
   added->add_option("--diagnostics", diagnostics, "text, or json: one object per line");
 }
 
@@ -206,9 +208,9 @@ void CommandLine::addDevice(CLI::App &verb, DeviceOptions &options) {
 }
 
 void CommandLine::addTrace() {
-  CLI::App *added =
-      verb(app, "trace", "Simulate one CTA of a kernel in time: who waits for whom, and how long",
-           [this](Context &context) { return traceVerb(context, trace); });
+  CLI::App *added = verb(
+      app, "trace", "Show one CTA of a kernel in time, simulated or measured: who waits for whom",
+      [this](Context &context) { return traceVerb(context, trace); });
   added->add_option("FILE", trace.kernel.file, "Kernel file; - for standard input")->required();
   addKernelChoice(*added, trace.kernel);
   added
@@ -229,6 +231,9 @@ void CommandLine::addTrace() {
       ->check(CLI::Range(1, 32));
   added->add_option("--costs", trace.costs, "JSON file with costs that replace those of an H200")
       ->type_name("FILE");
+  added->add_option("--device", trace.device,
+                    "gpu: run the kernel instrumented on random tensors as well, and show both; "
+                    "none: simulate only (default: none)");
   added->add_option("-o,--output", trace.output, "Trace for Perfetto or chrome://tracing")
       ->type_name("JSON");
   added->add_option("--svg", trace.svg, "Picture")->type_name("SVG");

@@ -102,6 +102,7 @@ int compileVerb(Context &context, const CompileOptions &options) {
   Expected<driver::CompileRequest> request = makeRequest(context, options.kernel);
   if (!request)
     return fail(context, request.error());
+  request->instrument = options.instrument;
   if (!options.emit.empty())
     return emitStage(context, options, std::move(*request));
   driver::CompileResult result;

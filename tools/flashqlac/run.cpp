@@ -1,5 +1,5 @@
 #include "compiler/syntax/parser.h"
-#include "tools/flashqlac/launch_plan.h"
+#include "tools/flashqlac/planned_launch.h"
 #include "tools/flashqlac/target.h"
 
 #include <fmt/format.h>
@@ -55,44 +55,12 @@ Expected<void> completeBindings(driver::CompileRequest &request, const Safetenso
 
 /// Copies the arguments to the device, runs the kernel, copies back what it wrote.
 Expected<void> launch(const Device &device, const Kernel &kernel, LaunchPlan &plan) {
-  std::vector<DeviceBuffer> buffers;
-  std::vector<Arg> args;
-  buffers.reserve(plan.arguments.size());
-  for (PlannedArgument &argument : plan.arguments) {
-    if (argument.access == Access::Scalar) {
-      args.push_back(argument.scalar);
-      continue;
-    }
-    NamedTensor &tensor = argument.tensor;
-    Expected<DeviceBuffer> buffer =
-        DeviceBuffer::upload(device, tensor.data.data(), tensor.data.size());
-    if (!buffer)
-      return buffer.error();
-    TensorRef ref = tensor.ref();
-    ref.data = buffer->data();
-    args.emplace_back(ref);
-    buffers.push_back(std::move(*buffer));
-  }
-  LaunchOptions options;
-  options.dims = plan.dims.data();
-  options.dimCount = plan.dims.size();
-  if (auto done = kernel.launch(nullptr, args.data(), args.size(), options); !done)
+  const Expected<PlannedLaunch> planned = PlannedLaunch::upload(device, plan);
+  if (!planned)
+    return planned.error();
+  if (auto done = planned->run(kernel); !done)
     return done;
-  if (auto done = device.synchronize(); !done)
-    return done;
-  if (auto done = kernel.takeFailedAssert(); !done)
-    return done;
-  std::size_t next = 0;
-  for (PlannedArgument &argument : plan.arguments) {
-    if (argument.access == Access::Scalar)
-      continue;
-    const DeviceBuffer &buffer = buffers[next++];
-    NamedTensor &tensor = argument.tensor;
-    if (argument.access != Access::In)
-      if (auto done = buffer.copyTo(tensor.data.data(), tensor.data.size()); !done)
-        return done;
-  }
-  return {};
+  return planned->download();
 }
 
 /// The file of the tensors that the kernel wrote, and a line that says what is in it.

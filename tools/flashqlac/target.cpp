@@ -50,7 +50,8 @@ private:
   bool visible = false;
 };
 
-/// The GPU. Errors: those of opening it; kernel-arch for one of another family.
+} // namespace
+
 Expected<Device> openGpu(Context &context) {
   Expected<Device> device = context.openDevice(context.environment);
   if (!device || device->properties().major == 9)
@@ -59,8 +60,6 @@ Expected<Device> openGpu(Context &context) {
   return Error{
       "kernel-arch", fmt::format("{} is sm_{}{}", found.name, found.major, found.minor), {}};
 }
-
-} // namespace
 
 Expected<Target> Target::open(Context &context, const DeviceOptions &options) {
   if (options.name != "auto" && options.name != "gpu" && options.name != "sim")

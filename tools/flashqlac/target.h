@@ -10,6 +10,9 @@
 
 namespace flashqla::cli {
 
+/// The GPU. Errors: those of opening it; kernel-arch for one of another family.
+Expected<Device> openGpu(Context &context);
+
 class Target {
 public:
   /// By the value of --device: `auto` is the GPU where there is one that can run kernels, and the

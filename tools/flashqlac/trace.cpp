@@ -2,7 +2,7 @@
 #include "compiler/driver/timeline.h"
 #include "compiler/sim/timeline_output.h"
 #include "runtime/files.h"
-#include "tools/flashqlac/verbs.h"
+#include "tools/flashqlac/measure.h"
 
 #include <fmt/format.h>
 
@@ -48,6 +48,11 @@ Expected<driver::TimelineRequest> makeTimelineRequest(Context &context,
 } // namespace
 
 int traceVerb(Context &context, const TraceOptions &options) {
+  if (options.device != "none" && options.device != "gpu")
+    return fail(context,
+                usageError(fmt::format("--device is none or gpu, not `{}`: a timeline is simulated "
+                                       "in any case",
+                                       options.device)));
   const Expected<driver::TimelineRequest> request = makeTimelineRequest(context, options);
   if (!request)
     return fail(context, request.error());
@@ -58,15 +63,30 @@ int traceVerb(Context &context, const TraceOptions &options) {
     return fail(context, *result.error);
   if (!result.timeline)
     return Mistakes;
-  const std::span<const sim::Timeline> timelines(&*result.timeline, 1);
-  for (const auto &[path, text] : {std::pair(options.output, &sim::timelineJson),
-                                   std::pair(options.svg, &sim::timelineSvg)})
+  std::vector<sim::Timeline> timelines = {*result.timeline};
+  std::string overhead;
+  if (options.device == "gpu") {
+    const Expected<std::optional<Measurement>> measured =
+        measureTimeline(context, *request, result);
+    if (!measured)
+      return fail(context, measured.error());
+    if (!*measured)
+      return Mistakes;
+    timelines.push_back((*measured)->timeline);
+    overhead = overheadText(**measured);
+  }
+  for (const auto &[path, text] :
+       {std::pair(options.output, &sim::timelineJson), std::pair(options.svg, &sim::timelineSvg)})
     if (!path.empty())
       if (const Expected<void> written = writeFile(path, text(timelines)); !written)
         return fail(context, written.error());
   context.out << fmt::format("{} at {}\n", result.kernel, driver::shapeText(result.shape));
-  for (const sim::Timeline &timeline : timelines)
-    context.out << sim::timelineSummary(timeline);
+  context.out << sim::timelineSummary(timelines[0]);
+  if (timelines.size() == 2)
+    context.out << "\n"
+                << sim::timelineSummary(timelines[1]) << "\n"
+                << sim::timelineComparison(timelines[0], timelines[1]) << "\n"
+                << overhead;
   return session.diagnostics().hasErrors() ? Mistakes : Done;
 }
 

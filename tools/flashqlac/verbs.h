@@ -28,6 +28,7 @@ struct CompileOptions {
   KernelOptions kernel;
   std::string output; ///< .fqb, .cubin, .cu, or a directory; empty: none
   std::string emit;   ///< name of a stage; empty: none
+  bool instrument = false;
 };
 int compileVerb(Context &context, const CompileOptions &options);
 
@@ -72,9 +73,10 @@ struct TraceOptions {
   std::vector<std::string> values; ///< NAME=VALUE of scalars and integer tensors
   std::size_t number = 1;          ///< of the `check` case
   std::int64_t block = 0;
-  std::int64_t resident = 0;       ///< 0: what the kernel promises
-  std::string output, svg;         ///< files; empty: none
-  std::string costs;               ///< file; empty: those of an H200
+  std::int64_t resident = 0;   ///< 0: what the kernel promises
+  std::string output, svg;     ///< files; empty: none
+  std::string costs;           ///< file; empty: those of an H200
+  std::string device = "none"; ///< gpu: measured as well
 };
 int traceVerb(Context &context, const TraceOptions &options);
 

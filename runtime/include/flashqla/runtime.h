@@ -61,6 +61,7 @@
 #include <memory>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace flashqla {
 
@@ -110,6 +111,12 @@ struct LaunchOptions {
   bool dependentLaunch = false;
 };
 
+/// A record of an instrumented kernel: what `code` names (ManifestTimeline in runtime/manifest.h)
+/// went on between two readings of the multiprocessor's clock.
+struct TimelineRecord {
+  std::uint32_t begin = 0, end = 0, code = 0, unused = 0;
+};
+
 /// A loaded kernel. The caller keeps it; its device must outlive it.
 class Kernel {
 public:
@@ -135,6 +142,13 @@ public:
   /// After the launches have completed: the first `assert` of the kernel that failed since the last
   /// call, as the error assert-failed with its text; success when none did.
   Expected<void> takeFailedAssert() const;
+
+  /// Of a kernel compiled with `--instrument`: which CTA records in the launches that follow (at
+  /// first number 0). Waits for those before. Errors: kernel-timeline, driver-call.
+  Expected<void> recordTimeline(std::int64_t block) const;
+  /// Waits for all launches; what each role of the CTA recorded in the last of them, as far as
+  /// there was room. Errors: kernel-timeline, also where nothing was recorded; driver-call.
+  Expected<std::vector<std::vector<TimelineRecord>>> takeTimeline() const;
 
   const Manifest &manifest() const;
 
