@@ -215,6 +215,17 @@ TEST(Cli, the_environment_asks_for_traces_too) {
   EXPECT_TRUE(holds(refused.err, "[file-write]")) << refused.err;
 }
 
+TEST(Cli, a_kernel_is_instrumented_where_that_is_asked_for) {
+  TemporaryFolder folder;
+  fq_test::writeFile("scale.tile", scaleKernel);
+  const CliResult plain = runCli({"compile", "scale.tile", "--emit=cuda"});
+  EXPECT_FALSE(holds(plain.out, "timeline")) << plain.out;
+  const CliResult instrumented = runCli({"compile", "scale.tile", "--emit=cuda", "--instrument"});
+  EXPECT_EQ(instrumented.status, cli::Done);
+  EXPECT_TRUE(holds(instrumented.out, "timeline_now = timeline_record(timeline, "))
+      << instrumented.out;
+}
+
 TEST(Cli, a_timeline_goes_to_files_and_costs_come_from_one) {
   TemporaryFolder folder;
   fq_test::writeFile("scale.tile", scaleKernel);
