@@ -348,10 +348,16 @@ void KernelLowering::checkBarrierUses() {
         reportNoArrival(info, arriver);
     if (!info.waited.empty())
       continue;
-    error(DiagnosticKind::BarrierNoWait, info.barrier->name.range,
-          fmt::format("nobody waits for `{}`", info.barrier->name.text))
-        .label(info.barrier->waiters.front().range.to(info.barrier->waiters.back().range),
-               "declared to wait");
+    auto report = error(DiagnosticKind::BarrierNoWait, info.barrier->name.range,
+                        fmt::format("nobody waits for `{}`", info.barrier->name.text));
+    report.label(info.barrier->waiters.front().range.to(info.barrier->waiters.back().range),
+                 "declared to wait");
+    SourceRange last; // instances of one role share its text
+    for (const RoleInstance &instance : instances)
+      if (llvm::is_contained(info.waiters, instance.name) && !(instance.role->header == last)) {
+        last = instance.role->header;
+        report.label(last, fmt::format("no `wait {}` in this role", info.barrier->name.text));
+      }
   }
 }
 
