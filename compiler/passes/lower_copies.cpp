@@ -116,7 +116,8 @@ bool CopyLowering::checkBox(CopyOp copy, Value window, Value tile, Plan &plan) {
       context
           .report(DiagnosticKind::TmaBox, copy,
                   fmt::format("a box of {} elements exceeds the 256 of a bulk copy", box))
-          .label(declared, "the tile");
+          .label(declared, "the tile")
+          .help("copies of windows of at most 256 elements a side move the same");
       return false;
     }
   if (layoutOf(shared).swizzleBytes() && plan.panelColumns != plan.boxes[0]) {
