@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -32,7 +33,11 @@ public:
 
   void check(const CheckCase &test);
   void finish();
-  bool clean() const { return diags.errorCount() == errorsBefore; }
+  /// A mistake that other parameters have shown already is not reported again, and a mistake all the same.
+  bool clean() const {
+    return diags.errorCount() == errorsBefore &&
+           std::ranges::all_of(results, [](const sim::SimResult &result) { return result.findings.empty(); });
+  }
 
 private:
   /// Something that steers how often loops run.
