@@ -145,14 +145,23 @@ TEST(Render, errors_are_sorted_limited_and_said_once) {
   EXPECT_TRUE(text.ends_with("\n\n2 more errors not shown\n")) << text;
 }
 
-TEST(Render, instances_of_a_role_say_it_once) {
+TEST(Render, instances_and_other_parameters_say_it_once) {
   const SourceFile file("k", "abc\n");
   Diagnostics diags;
   for (const char *who : {"`w[0]`", "`w[1]`", "`v`"})
     diags.error(DiagnosticKind::MissingWait, {&file, 0, 1}, std::string(who) + " does not wait");
   for (const char *shape : {"[64, 64]", "[64, 128]"})
-    diags.error(DiagnosticKind::ShapeMismatch, {&file, 0, 1}, std::string("f32") + shape);
-  EXPECT_EQ(diags.sorted().size(), 4u);
+    diags.error(DiagnosticKind::ShapeMismatch, {&file, 0, 1}, std::string("shapes differ: ") + shape);
+  ASSERT_EQ(diags.sorted().size(), 3u);
+  EXPECT_EQ(diags.sorted().back()->message, "shapes differ: [64, 64]"); // the first
+}
+
+TEST(Render, numbers_in_names_are_no_numbers) {
+  const SourceFile file("k", "abc\n");
+  Diagnostics diags;
+  for (const char *what : {"`x0` is f32", "`x1` is f32", "`x1` is bf16", "`x1` is f16", "`x_1_2[3]` is f16"})
+    diags.error(DiagnosticKind::Narrowing, {&file, 0, 1}, what);
+  EXPECT_EQ(diags.sorted().size(), 5u);
 }
 
 TEST(Render, colors_change_nothing_else) {
