@@ -221,13 +221,17 @@ void ReleaseCheck::report(ArriveOp arrive, const SharedAccess &read, const Filli
       rolling && rolling.getKeep() > 0
           ? earlierGeneration(context, arrive, excess + static_cast<int64_t>(rolling.getKeep()))
           : "";
+  if (rolling && rolling.getKeep() > 0)
+    builder.label(context.files.range(rolling.getOperation()),
+                  rolling.getKeep() > 1 ? fmt::format("{} groups may remain", static_cast<int64_t>(rolling.getKeep()))
+                  : earlier.empty()     ? "one group may remain"
+                                        : "one group may remain: this one");
+  auto ring = cast<BarrierOp>(declaration(WaitOp(guard.wait).getBarrier()));
+  if (int64_t generations = ring.getType().getSlots(); slots < generations)
+    builder.note(fmt::format("`{}` is a ring of {}, `{}` one of {}", shared.getName().str(), slots,
+                             ring.getName().str(), generations));
   if (!earlier.empty()) {
-    builder
-        .label(context.files.range(rolling.getOperation()),
-               rolling.getKeep() == 1
-                   ? "one group may remain: this one"
-                   : fmt::format("{} groups may remain", static_cast<int64_t>(rolling.getKeep())))
-        .help(fmt::format("hand back an older tile: `{}`", earlier));
+    builder.help(fmt::format("hand back an older tile: `{}`", earlier));
     return;
   }
   auto product = dyn_cast<WgmmaOp>(read.statement);
