@@ -49,7 +49,7 @@ std::string CaseRules::refusal(const frontend::CheckCase &test) {
     if (!holds)
       return fmt::format("a `where` clause of the kernel has no value in this case: {}", holds.error().message);
     if (*holds == 0)
-      return "a `where` clause of the kernel forbids this case";
+      return fmt::format("`{}`, of a `where` clause, does not hold in this case", condition.text());
   }
   return {};
 }
