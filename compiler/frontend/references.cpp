@@ -315,19 +315,21 @@ bool KernelLowering::checkOwnPlace(const Element &element) {
       points.push_back(point);
       continue;
     }
-    bool outside = activePoints == 0;
-    const Index &written = element.expr->brackets.back().indices[dimension];
-    error(outside ? DiagnosticKind::Uniformity : DiagnosticKind::FragmentPlace,
-          outside ? element.expr->range : written.range,
-          outside ? fmt::format("an element of the fragment `{}` is not the same in all threads",
-                                symbol.name)
-                  : fmt::format("a fragment is used at its own place: an index of `{}` is a bare "
-                                "index of the map or reduction",
-                                symbol.name))
-        .primary(
-            point && !whole && !outside
-                ? fmt::format("runs over {} .. {}", index.bounds.lowest, index.bounds.highest + 1)
-                : "")
+    if (activePoints == 0) {
+      error(DiagnosticKind::Uniformity, element.expr->range,
+            fmt::format("an element of the fragment `{}` is not the same in all threads",
+                        symbol.name))
+          .label(symbol.declared, "its elements are dealt to the threads of the role");
+      return false;
+    }
+    const bool other = point && !whole;
+    error(DiagnosticKind::FragmentPlace, element.expr->brackets.back().indices[dimension].range,
+          fmt::format("a fragment is used at its own place: an index of `{}` {}", symbol.name,
+                      other ? "runs over the whole dimension"
+                            : "is a bare index of the map or reduction"))
+        .primary(other ? fmt::format("runs over {} .. {}", index.bounds.lowest,
+                                     index.bounds.highest + 1)
+                       : "")
         .label(symbol.declared,
                fmt::format("dimension {} has extent {}", dimension, symbol.shape[dimension]));
     return false;
