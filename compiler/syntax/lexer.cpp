@@ -234,9 +234,11 @@ private:
     if (character == ";") {
       report("there are no semicolons").help("a statement ends with its line");
       pendingNewline = true; // what follows is read as the next statement
-    } else if (character == "#")
+    } else if (character == "#") {
       report("`#` starts nothing").help("comments start with `//`");
-    else if (length > 1)
+      at = std::min(text.find('\n', at), text.size()); // the rest is a comment, too
+      return;
+    } else if (length > 1)
       report(fmt::format("`{}` may stand in comments only", character));
     else if (character[0] > ' ' && character[0] < '\x7F')
       report(fmt::format("`{}` starts nothing", character));
