@@ -214,8 +214,9 @@ DEVICE float fast_divide(float x, float y) {
   asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
   return z;
 }
-DEVICE i64 ceildiv(i64 a, i64 b) { return (a + b - 1) / b; }
-DEVICE int ceildiv(int a, int b) { return (a + b - 1) / b; }
+/// Rounds up for every a and positive b; a + b - 1 may be more than an int holds.
+DEVICE i64 ceildiv(i64 a, i64 b) { return a / b + (a % b > 0); }
+DEVICE int ceildiv(int a, int b) { return a / b + (a % b > 0); }
 DEVICE float maximum(float x, float y) { return fmaxf(x, y); }
 DEVICE float minimum(float x, float y) { return fminf(x, y); }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -117,6 +118,9 @@ constexpr const char *cases = R"(
   } else if (which == 8) {
     if (t % 4 == 1) exit_thread();
     own[0] = 1;
+  } else if (which == 9) { // quotients that are rounded up
+    own[2] = (u32)ceildiv((int)own[0], (int)own[1]);
+    own[3] = (u32)ceildiv((i64)(int)own[0], (i64)(int)own[1]);
   }
 )";
 
@@ -296,6 +300,19 @@ TEST_F(PreludeTest, ThreadsMayEnd) {
   ASSERT_EQ(kernel->run(8), "");
   for (std::size_t t = 0; t < 32; ++t)
     EXPECT_EQ(own(t, 0), t % 4 == 1 ? 0u : 1u);
+}
+
+TEST_F(PreludeTest, QuotientsAreRoundedUp) {
+  constexpr std::array<std::array<std::int32_t, 3>, 9> quotients{
+      {{0, 8, 0}, {1, 8, 1}, {8, 8, 1}, {9, 8, 2}, {-1, 8, 0}, {-8, 8, -1}, {-20, 8, -2},
+       {2147483647, 1024, 2097152}, {2147483647, 3, 715827883}}};
+  for (std::size_t t = 0; t < 32; ++t)
+    for (std::size_t i = 0; i < 2; ++i)
+      own(t, i) = static_cast<std::uint32_t>(quotients[t % quotients.size()][i]);
+  ASSERT_EQ(kernel->run(9), "");
+  for (std::size_t t = 0; t < 32; ++t)
+    for (std::size_t i = 2; i < 4; ++i)
+      EXPECT_EQ(static_cast<std::int32_t>(own(t, i)), quotients[t % quotients.size()][2]) << t;
 }
 
 TEST(InverseTest, OfAUnitLowerTriangularTile) {
