@@ -214,7 +214,7 @@ void SyncCheck::await(AwaitOp op, State &state) {
       entry.inFlight = !(store && entry.laterGroups >= newest);
       break;
     case AwaitKind::Tensor:
-      entry.inFlight = !(store && declaration(op.getTarget()) == declaration(copy.getTarget()));
+      entry.inFlight = !store; // until all stores of the role are complete
       break;
     case AwaitKind::CopyTma:
       entry.inFlight = !(store && entry.laterGroups >= static_cast<int64_t>(op.getKeep()));
