@@ -61,6 +61,15 @@ bool CopyLowering::planDims(CopyOp copy, Value window, Plan &plan) {
       continue; // comes last
     if (plan.until && size == 0 && constantOf(offset) == 0)
       continue; // a literal zero needs no dimension
+    if (dim < untilDim && size > 1) { // the box lies in shared memory in the order of the map
+      context
+          .report(DiagnosticKind::TmaBox, copy,
+                  fmt::format("dimension {} of this window of `{}` stands outside the `until`; a ragged tensor map has it "
+                              "outermost",
+                              dim, plan.argument.getName().str()))
+          .help("copy one index of it at a time, or use `copy.async`");
+      return false;
+    }
     plan.dims.push_back(dim);
     plan.boxes.push_back(std::max<int64_t>(size, 1));
     plan.coordinates.push_back(offset);
@@ -91,7 +100,15 @@ bool CopyLowering::checkBox(CopyOp copy, Value window, Value tile, Plan &plan) {
                    fmt::format("`{}` has {} dimensions; a tensor map has at most 5", tensor, plan.dims.size()));
     return false;
   }
-  if (plan.dims.empty() || plan.dims[0] != plan.argument.getType().getRank() - 1 || plan.boxes[0] * bytes % 16 != 0) {
+  const int64_t innermost = plan.argument.getType().getRank() - 1;
+  if (plan.until && plan.dims.back() == innermost) {
+    context
+        .report(DiagnosticKind::TmaBox, copy,
+                fmt::format("the `until` stands at the innermost dimension of `{}`; a bulk copy clips any other", tensor))
+        .help("`copy.async` and plain copies take any window");
+    return false;
+  }
+  if (plan.dims.empty() || plan.dims[0] != innermost || plan.boxes[0] * bytes % 16 != 0) {
     context
         .report(DiagnosticKind::TmaBox, copy,
                 fmt::format("the innermost run of this window of `{}` is {} bytes; a bulk copy moves multiples of 16",
