@@ -72,7 +72,7 @@ void Copies::loadBox(unsigned thread, int line, const MapImage &map, const int *
     });
     barriers.completeBytes(barrier, map.boxBytes()); // the whole box, whatever was outside
   };
-  shared.beginLanding(target, map.boxBytes());
+  shared.beginLanding(target, map.boxBytes(), /*fenced=*/true);
   start({Transfer::Kind::Load, thread, line, 0, target, map.boxBytes(), std::move(land)});
 }
 
@@ -110,7 +110,7 @@ void Copies::copyPiece(unsigned thread, int line, std::uint32_t target, const vo
     shared.endLanding(target, bytes);
     shared.write(thread, target, value, bytes);
   };
-  shared.beginLanding(target, bytes);
+  shared.beginLanding(target, bytes, /*fenced=*/false); // as a store by the thread: no other proxy
   start({Transfer::Kind::Piece, thread, line, pieceGroups[thread], target, bytes, std::move(land)});
 }
 

@@ -218,7 +218,7 @@ TEST(EmulatedSharedMemory, AsynchronousAccessesAreFencedAndAlone) {
   EXPECT_EQ(violationOf([&] { shared.write(7, sharedBase, &word, 4); }),
             "write at x, which an asynchronous operation in flight still reads");
   shared.endReading(sharedBase, 4);
-  shared.beginLanding(sharedBase, 4);
+  shared.beginLanding(sharedBase, 4, /*fenced=*/true);
   EXPECT_EQ(violationOf([&] { shared.read(sharedBase, &word, 4); }),
             "read at x, where an asynchronous copy has not landed");
   shared.endLanding(sharedBase, 4);

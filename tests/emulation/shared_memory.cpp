@@ -92,11 +92,12 @@ void SharedMemory::writeAsync(std::uint32_t address, const void *from, std::uint
   forGranules(offset, bytes, [](Granule &granule) { granule.writer = 0; });
 }
 
-void SharedMemory::beginLanding(std::uint32_t address, std::uint32_t bytes) {
+void SharedMemory::beginLanding(std::uint32_t address, std::uint32_t bytes, bool fenced) {
   checkRange(address, bytes, granuleBytes, "asynchronous write");
   const std::uint32_t offset = address - sharedBase;
   checkFree(offset, bytes, true, "asynchronous write");
-  checkFenced(offset, bytes);
+  if (fenced)
+    checkFenced(offset, bytes);
   forGranules(offset, bytes, [](Granule &granule) { granule.landing = true; });
 }
 

@@ -38,8 +38,9 @@ public:
   /// `fence.proxy.async` by a thread: what it wrote is visible to the asynchronous proxy.
   void fence(unsigned thread) { ++fences[thread]; }
 
-  /// Between issue and landing of a copy into these bytes nothing else may touch them.
-  void beginLanding(std::uint32_t address, std::uint32_t bytes);
+  /// Between issue and landing of a copy into these bytes nothing else may touch them. `fenced`: the copy is of the
+  /// asynchronous proxy.
+  void beginLanding(std::uint32_t address, std::uint32_t bytes, bool fenced);
   void endLanding(std::uint32_t address, std::uint32_t bytes);
   /// Between issue and completion of an asynchronous reader nothing may write these bytes.
   void beginReading(std::uint32_t address, std::uint32_t bytes);
