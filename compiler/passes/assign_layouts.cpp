@@ -1,7 +1,7 @@
 /// Layouts: of shared tiles from their shape and element type, of fragments from their uses.
 ///
-/// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result,
-/// it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column
+/// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result, or
+/// a window of it is taken, it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column
 /// slice. Two uses that disagree are an error that names both: data never moves silently.
 #include "compiler/passes/linear.h"
 #include "compiler/passes/passes.h"
@@ -45,7 +45,7 @@ private:
   Context &context;
   SmallVector<FragOp> frags;
   llvm::EquivalenceClasses<Operation *> classes;
-  DenseMap<Operation *, Operation *> products; ///< a fragment's use as operand or result of a product
+  DenseMap<Operation *, Operation *> products; ///< a fragment's use as operand or result of a product, or a window of it
   DenseMap<Operation *, SmallVector<Slice>> slices;
   bool ok = true;
 };
@@ -80,6 +80,8 @@ void FragmentLayouts::collect() {
     } else if (auto inverse = dyn_cast<InverseOp>(op)) {
       products.try_emplace(declaration(inverse.getTarget()), op);
       products.try_emplace(declaration(inverse.getSource()), op);
+    } else if (auto view = dyn_cast<ViewOp>(op); view && space(view.getBase()) == Space::Register) {
+      products.try_emplace(declaration(view.getBase()), op); // a thread's columns lie apart in accumulators alone
     } else if (isa<MapOp>(op) || (isa<ReduceOp>(op) && !op->getParentOfType<MapOp>())) {
       SmallVector<Meeting> meetings = meetingsOf(op);
       for (size_t i = 0; i < meetings.size(); ++i)
