@@ -252,7 +252,7 @@ void KernelEmitter::declareBuffers(MapOp map, const PointLayout &chosen) {
     auto found = buffers.find(store);
     if (found == buffers.end())
       return;
-    out.line("float {}[{}];", found->second, chosen.blockSize);
+    out.line("float {}[{}];", found->second, (chosen.blockSize + 1) / 2 * 2); // of an odd number the last pair has one
     if (store->getParentOp() == map)
       return;
     // A `where` leaves the other elements as they were.
@@ -279,7 +279,7 @@ void KernelEmitter::emitBuffers(MapOp map, const PointLayout &chosen) {
       std::string block = chosen.blocks > 1 ? fmt::format("b * {} + ", chosen.blockSize / 2) : "";
       int64_t first = firstRegister(target) / 2;
       out.directive("#pragma unroll");
-      out.line("for (int k = 0; k < {}; ++k) {}[{}{}k] = {}({}[2 * k], {}[2 * k + 1]);", chosen.blockSize / 2,
+      out.line("for (int k = 0; k < {}; ++k) {}[{}{}k] = {}({}[2 * k], {}[2 * k + 1]);", (chosen.blockSize + 1) / 2,
                fragName(target), first ? fmt::format("{} + ", first) : "", block, pack, buffer, buffer);
     } else if (std::optional<bool> transposed = matrixAccess(target, store.getIndices(), chosen)) {
       out.line("stmatrix_x4{}({}, {}, {}, {}, {});", *transposed ? "_trans" : "",
@@ -307,7 +307,8 @@ void KernelEmitter::emitBuffers(MapOp map, const PointLayout &chosen) {
         std::string values;
         for (int64_t i = 0; i < width; ++i)
           values += fmt::format(", {}[{}]", buffer, first + i);
-        out.line("store_f32x{}({}{});", width, sharedAddress(target, text), values);
+        out.line("{}store_f32x{}({}{});", storingWarps.empty() ? "" : fmt::format("if ({}) ", storingWarps), width,
+                 sharedAddress(target, text), values);
       }
     }
   });

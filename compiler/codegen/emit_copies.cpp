@@ -73,6 +73,8 @@ CopyBounds KernelEmitter::copyBounds(Value window, const PointLayout &chosen, in
       if (!isLast || piece == 1)
         inner = plus(inner, digitSum(chosen.inner, windowDim, "k"));
       index = plus(start, inner);
+      if (index.empty())
+        index = "0"; // one piece is all of the dimension
     }
     std::string name = freshName(argument.getName().str() + "_index");
     out.line("const i64 {} = {};", name, index);
@@ -114,10 +116,15 @@ void KernelEmitter::emitCopy(CopyOp copy) {
   if (fragment) {
     auto frag = cast<FragOp>(declaration(fragment));
     chosen.layout = layoutOf(frag);
-    int64_t run = frag.getLayoutAttr().getKind() == LayoutKind::Vector ? frag.getLayoutAttr().getPiece() : 1;
-    piece = std::min(piece, run);
+    // Of a slice along other dimensions than the last the registers are not side by side.
+    std::vector<LayoutDigit> registers = chosen.layout.digits(Source::Register);
+    bool run = frag.getLayoutAttr().getKind() == LayoutKind::Vector && !registers.empty() &&
+               registers.back().stride == 1 && registers.back().dim + 1 == rank(fragment);
+    piece = run ? std::min(piece, registers.back().extent) : 1;
   } else {
     ArrayRef<int64_t> shape = extents(target);
+    while (shape.back() % piece != 0)
+      piece /= 2;
     chosen.layout = FragmentLayout::vector({shape.begin(), shape.end()}, warps, piece);
   }
   if (isAsync && piece * bytes < 4) {
@@ -131,6 +138,8 @@ void KernelEmitter::emitCopy(CopyOp copy) {
   std::string replica = replicaCondition(chosen.layout, Source::Warp);
   if (fragment && load)
     replica.clear(); // every thread fills its own registers
+  if (std::string lanes = replicaCondition(chosen.layout, Source::Lane); isAsync && !lanes.empty())
+    replica += (replica.empty() ? "" : " && ") + lanes; // two copies in flight to one place are not ordered
   if (replica.empty())
     out.open();
   else
@@ -140,7 +149,18 @@ void KernelEmitter::emitCopy(CopyOp copy) {
     indexNames.push_back(dim ? "column" : "row");
   emitBases(chosen, indexNames);
   openLoops(chosen);
+  std::string inside; // threads that are left over would touch what lies behind the tile
+  for (size_t dim = 0; dim < chosen.layout.shape().size() && !fragment; ++dim)
+    if (chosen.layout.isPadded(static_cast<int>(dim))) {
+      std::string step = digitSum(chosen.outer, static_cast<int>(dim), "b");
+      inside += fmt::format("{}{}{}{} < {}", inside.empty() ? "" : " && ", chosen.bases[dim],
+                            chosen.bases[dim].empty() || step.empty() ? "" : " + ", step, chosen.layout.shape()[dim]);
+    }
+  if (!inside.empty())
+    out.open("if ({})", inside);
   emitPiece(copy, chosen, window, piece);
+  if (!inside.empty())
+    out.close();
   if (chosen.blocks > 1)
     out.close();
   if (isAsync)
@@ -207,7 +227,10 @@ void KernelEmitter::emitPiece(CopyOp copy, const PointLayout &chosen, Value wind
   if (space(target) == Space::Register) {
     bool packed = elementBytes(element) == 2;
     for (int64_t k = 0; k < piece; k += packed ? 2 : 1)
-      if (packed)
+      if (packed && piece == 1) // elements that are not side by side in the tensor
+        out.line("{0}[({1}) / 2] = with_half({0}[({1}) / 2], ({1}) % 2, to_{2}(piece[0]));", fragName(target), place,
+                 element.isF16() ? "f16" : "bf16");
+      else if (packed)
         out.line("{}[({}) / 2 + {}] = pack_{}(piece[{}], piece[{}]);", fragName(target), place, k / 2,
                  element.isF16() ? "f16" : "bf16", k, k + 1);
       else
@@ -245,7 +268,7 @@ void KernelEmitter::emitPieceLoad(CopyOp copy, const CopyBounds &bounds, ArrayRe
   if (space(source) == Space::Register) {
     for (int64_t k = 0; k < piece; ++k)
       if (packed)
-        out.line("piece[{}] = half_{}({}[({} + {}) / 2], {});", k, type, fragName(source), place, k, k % 2);
+        out.line("piece[{0}] = half_{1}({2}[({3} + {0}) / 2], ({3} + {0}) % 2);", k, type, fragName(source), place);
       else
         out.line("piece[{}] = {}[{} + {}];", k, fragName(source), place, k);
     return;

@@ -391,7 +391,7 @@ void KernelEmitter::refreshThreadIndices(scf::ForOp loop) {
   for (FragOp frag : packed) {
     std::string name = names[frag.getResult()];
     out.directive("#pragma unroll");
-    out.line("for (int k = 0; k < {}; ++k) {}[k] = opaque({}[k]);", layoutOf(frag).registers() / 2, name, name);
+    out.line("for (int k = 0; k < {}; ++k) {}[k] = opaque({}[k]);", (layoutOf(frag).registers() + 1) / 2, name, name);
   }
 }
 

@@ -10,14 +10,17 @@ void KernelEmitter::emitMap(MapOp map) {
   std::set<std::string> outerNames = taken;
   PointLayout chosen = choosePoints(map);
   const PointLayout *outerPoints = points;
-  bool writesMemory = false;
-  map.walk([&](StoreOp store) { writesMemory |= space(store.getTarget()) != Space::Register; });
+  bool writesMemory = false, writesRegisters = false;
+  map.walk([&](StoreOp store) {
+    (space(store.getTarget()) == Space::Register ? writesRegisters : writesMemory) = true;
+  });
   genericSinceSync |= writesMemory;
+  // Of warps that hold the same points one writes memory; all fill their registers.
   std::string replica = writesMemory ? replicaCondition(chosen.layout, LayoutDigit::Source::Warp) : "";
-  if (replica.empty())
-    out.open();
-  else // other warps would write the same elements
-    out.open("if ({})", replica);
+  storingWarps = writesRegisters ? replica : "";
+  if (writesRegisters)
+    replica.clear();
+  out.open();
   std::vector<std::string> indexNames;
   for (Attribute name : map.getNames())
     indexNames.push_back(cast<StringAttr>(name).getValue().str());
@@ -25,14 +28,18 @@ void KernelEmitter::emitMap(MapOp map) {
   points = &chosen;
   preloads.clear();
   buffers.clear();
+  emitMapReductions(map, chosen); // all warps take part
+  if (!replica.empty())
+    out.open("if ({})", replica);
   emitPoints(map, chosen);
+  if (!replica.empty())
+    out.close();
   points = outerPoints;
   out.close();
   taken = std::move(outerNames);
 }
 
 void KernelEmitter::emitPoints(MapOp map, PointLayout &chosen) {
-  emitMapReductions(map, chosen);
   emitScans(map, chosen);
   planPreloads(map, chosen);
   planBuffers(map, chosen);
@@ -131,6 +138,8 @@ void KernelEmitter::emitMapStore(StoreOp store, const PointLayout &chosen) {
     return;
   }
   std::string replica = replicaCondition(chosen.layout, LayoutDigit::Source::Lane);
+  if (!storingWarps.empty())
+    replica += (replica.empty() ? "" : " && ") + storingWarps;
   std::string guard = replica.empty() ? "" : fmt::format("if ({}) ", replica);
   std::vector<std::string> indices = elementIndices(target, store.getIndices());
   if (space(target) == Space::Shared)

@@ -44,8 +44,10 @@ void splitRegisters(PointLayout &points, int64_t blockSize) {
   points.inner.clear();
   while (points.blockSize < blockSize && !digits.empty()) {
     LayoutDigit digit = digits.back();
-    digits.pop_back();
     int64_t rest = blockSize / points.blockSize;
+    if (digit.extent > rest && (rest == 1 || digit.extent % rest != 0))
+      break; // a smaller block: no register is left out
+    digits.pop_back();
     if (digit.extent > rest) { // an inner part of `rest` and an outer part
       digits.push_back({digit.source, digit.extent / rest, digit.dim, digit.stride * rest});
       digit.extent = rest;
@@ -57,10 +59,11 @@ void splitRegisters(PointLayout &points, int64_t blockSize) {
   points.blocks = product(digits);
 }
 
-/// The fragment accesses of a map at the point itself, not under a reduction.
-void forEachFragment(MapOp map, function_ref<void(Value fragment, ValueRange indices)> visit) {
+/// The fragment accesses of a map: those at the point itself, then those under a reduction.
+void forEachFragment(MapOp map, bool reduced, function_ref<void(Value fragment, ValueRange indices)> visit) {
   map.walk([&](Operation *op) {
-    if (op->getParentOfType<ReduceOp>() && map->isAncestor(op->getParentOfType<ReduceOp>()))
+    auto reduce = op->getParentOfType<ReduceOp>();
+    if ((reduce && map->isAncestor(reduce)) != reduced)
       return;
     if (auto load = dyn_cast<LoadOp>(op); load && space(load.getSource()) == Space::Register)
       visit(load.getSource(), load.getIndices());
@@ -80,10 +83,10 @@ PointLayout KernelEmitter::choosePoints(MapOp map) {
   map.walk([&](ScanOp) { scans = true; });
   if (scans)
     points.layout = FragmentLayout::lines(shape, role.warps());
-  forEachFragment(map, [&](Value fragment, ValueRange indices) {
+  auto visit = [&](Value fragment, ValueRange indices) {
     auto frag = cast<FragOp>(declaration(fragment));
-    if (found || indices.size() != domain.size())
-      return;
+    if (found || indices.size() < domain.size())
+      return; // a row or column beside a whole fragment
     // Dimension of the fragment that each coordinate of the domain indexes.
     std::vector<int> order(domain.size(), -1);
     for (auto [dim, index] : llvm::enumerate(indices))
@@ -96,16 +99,38 @@ PointLayout KernelEmitter::choosePoints(MapOp map) {
       layout = layout.window(static_cast<int>(extents(fragment).size()) - 1, extents(fragment).back());
     points.layout = layout.keep(order);
     LayoutAttr attribute = frag.getLayoutAttr();
-    if (attribute.getKind() == LayoutKind::Accumulator && attribute.getKeep().size() == 2) {
+    if (order.size() < indices.size() || attribute.getKeep().size() < attribute.getShape().size()) {
+      blockSize = points.layout.registers(); // a slice is short
+    } else if (attribute.getKind() == LayoutKind::Accumulator && attribute.getKeep().size() == 2) {
       points.accumulatorRow = order[0] == 0 ? 0 : 1;
       points.accumulatorColumn = 1 - points.accumulatorRow;
       blockSize = extents(fragment)[1] % 16 == 0 ? 8 : 4;
     } else if (attribute.getKind() == LayoutKind::Vector) {
       blockSize = attribute.getPiece();
     } else {
-      blockSize = points.layout.registers(); // a slice is short
+      blockSize = points.layout.registers();
     }
     found = true;
+  };
+  forEachFragment(map, /*reduced=*/false, visit);
+  forEachFragment(map, /*reduced=*/true, visit); // whose results lie where the rows or columns do
+  // Vectors alone: each thread takes the points of the elements that it has.
+  std::optional<FragmentLayout> held;
+  forEachFragment(map, /*reduced=*/false, [&](Value fragment, ValueRange indices) {
+    if (found || scans || indices.size() >= domain.size())
+      return;
+    std::vector<int> order;
+    for (Value index : indices)
+      order.push_back(static_cast<int>(cast<BlockArgument>(index).getArgNumber()));
+    const FragmentLayout own = layoutOf(cast<FragOp>(declaration(fragment)));
+    const FragmentLayout wide = own.widen(order, shape);
+    if (held && !(*held == wide))
+      reportAt(diags, DiagnosticKind::Unsupported, files, map,
+               fmt::format("the threads that have an element of `{}` do not have those of the other vectors of this `map`",
+                           cast<FragOp>(declaration(fragment)).getName().str()))
+          .help("read all but one of them from shared tiles");
+    if (!held)
+      held = points.layout = wide, blockSize = own.registers();
   });
   if (scans)
     blockSize = points.layout.registers();

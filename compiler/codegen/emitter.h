@@ -244,6 +244,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Preload> preloads;
   llvm::DenseMap<mlir::Operation *, std::string> buffers;
   const PointLayout *points = nullptr;
+  std::string storingWarps; ///< condition on stores to memory beside those to registers; empty: all warps
 };
 
 } // namespace flashqla::codegen

@@ -173,6 +173,9 @@ DEVICE float high_f16(u32 pair) {
 }
 DEVICE float half_bf16(u32 pair, int high) { return high ? high_bf16(pair) : low_bf16(pair); }
 DEVICE float half_f16(u32 pair, int high) { return high ? high_f16(pair) : low_f16(pair); }
+DEVICE u32 with_half(u32 pair, int high, u16 half) {
+  return high ? (pair & 0xffffu) | (u32)half << 16 : (pair & 0xffff0000u) | half;
+}
 DEVICE u16 to_bf16(float x) { return (u16)pack_bf16(x, 0.0f); }
 DEVICE u16 to_f16(float x) { return (u16)pack_f16(x, 0.0f); }
 DEVICE float from_bf16(u16 x) { return low_bf16(x); }

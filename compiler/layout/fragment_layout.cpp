@@ -123,6 +123,19 @@ FragmentLayout FragmentLayout::keep(const std::vector<int> &dims) const {
   return {std::move(shape), std::move(digits)};
 }
 
+FragmentLayout FragmentLayout::widen(const std::vector<int> &dims, std::vector<int64_t> shape) const {
+  std::vector<LayoutDigit> digits;
+  for (int dim = 0; dim < static_cast<int>(shape.size()); ++dim)
+    if (std::find(dims.begin(), dims.end(), dim) == dims.end() && shape[dim] > 1)
+      digits.push_back({Source::Register, shape[dim], dim, 1});
+  for (LayoutDigit digit : digits_) {
+    if (digit.dim >= 0)
+      digit.dim = dims[digit.dim];
+    digits.push_back(digit);
+  }
+  return {std::move(shape), std::move(digits)};
+}
+
 FragmentLayout FragmentLayout::window(int dim, int64_t extent) const {
   FragmentLayout result = *this;
   int64_t whole = shape_[dim];

@@ -47,6 +47,9 @@ public:
   /// The slice that keeps only these dimensions, in this order; replicated along the others.
   FragmentLayout keep(const std::vector<int> &dims) const;
 
+  /// The opposite: dimension d becomes dimension dims[d] of this shape; along the others each thread has all elements.
+  FragmentLayout widen(const std::vector<int> &dims, std::vector<int64_t> shape) const;
+
   /// The same layout of a window of `extent` elements in dimension `dim`, for register digits only (columns of an
   /// accumulator).
   FragmentLayout window(int dim, int64_t extent) const;
