@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs what a machine with a GPU needs to test and time the kernels, and nothing else: it needs
-# neither the compiler nor the CUDA toolkit there.
+# neither the compiler nor the CUDA toolkit there. Only random programs are compiled there, by NVRTC.
 #
 #   tools/pack_gpu_bundle.sh [BUILD_DIR]      default: build/release; configured if it is not there
 #
@@ -13,10 +13,10 @@ build=${1:-build/release}
 if [ ! -e "$build/CMakeCache.txt" ]; then
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
 fi
-cmake --build "$build" --target flashqlac gpu_tests engines_test flashqla_bench compile_gpu_cuda
+cmake --build "$build" --target flashqlac gpu_tests engines_test random_programs flashqla_bench compile_gpu_cuda
 bundle=build/gpu_bundle
 mkdir -p "$bundle"
-for binary in tests/gpu_tests tests/engines_test tools/flashqla_bench; do
+for binary in tests/gpu_tests tests/engines_test tests/random_programs tools/flashqla_bench; do
   strip -o "$bundle/$(basename "$binary")" "$build/$binary"
 done
 cp tools/run_gpu_bundle.sh "$bundle/run.sh"

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Tests and times the kernels on a machine with a GPU; made for the folder of pack_gpu_bundle.sh.
 #
-#   run.sh OUT_DIR [tests] [sanitizers] [bench]      default: all three
+#   run.sh OUT_DIR [tests] [sanitizers] [bench] [random]      default: all but random
 #
 # Logs and the results as CSV go to OUT_DIR; a table of what ran is printed at the end. Exit status 1
-# if something failed. A step that hangs is stopped after STEP_SECONDS (default 280).
+# if something failed. A step that hangs is stopped after STEP_SECONDS (default 280). `random` needs
+# NVRTC: RANDOM_COUNT (default 3000) programs from seed RANDOM_SEED (default 1) on, none of them begun
+# after RANDOM_SECONDS (default 240); those that fail go to random.tar.
 set -u
-[ $# -ge 1 ] || { sed -n '2,8p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
@@ -38,6 +40,7 @@ step() {
 note() {
   case $1 in
     tests | engines) grep -E '^\[  (PASSED|FAILED)  \] [0-9]+ test|tests skipped' "$out/$1.log" | tr '\n' ' ' ;;
+    random) tail -n 1 "$out/$1.log" ;;
     bench*) grep -E 'geometric means|: .*\[' "$out/$1.log" | tail -n 1 ;;
     *) grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$1.log" | tail -n 1 | sed 's/^=*//' ;;
   esac
@@ -78,6 +81,12 @@ case " $wanted " in *" bench "*)
     step bench ./flashqla_bench --bundles bundles --csv "$out/gdn.csv" \
     ${cublas:+--libcublas "$cublas"}
   cat "$out/bench.log" ;;
+esac
+
+case " $wanted " in *" random "*)
+  step random ./random_programs --gpu --out "$out/random" --workers "$(nproc)" \
+    --seed "${RANDOM_SEED:-1}" --count "${RANDOM_COUNT:-3000}" --seconds "${RANDOM_SECONDS:-240}"
+  [ ! -d "$out/random" ] || tar -cf "$out/random.tar" -C "$out" random ;;
 esac
 
 echo
