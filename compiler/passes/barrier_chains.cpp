@@ -11,6 +11,15 @@ using Distance = std::optional<int64_t>;
 /// Whether a distance says at least as much as another; an unknown one is taken for the best.
 bool atLeast(Distance a, Distance b) { return !a || (b && *a >= *b); }
 
+/// Whether a wait in a branch or loop that ends before the arrival, or comes round to it, may have been executed: then it is
+/// unknown what the arrival implies, and running the kernel tells.
+bool mayPrecede(WaitOp wait, ArriveOp arrive) {
+  for (Operation *around = wait->getParentOp(); !isa<RoleOp>(around); around = around->getParentOp())
+    if (precedes(around, arrive) || (isa<scf::ForOp>(around) && around->isAncestor(arrive)))
+      return true;
+  return false;
+}
+
 } // namespace
 
 bool precedes(Operation *first, Operation *second) {
@@ -35,7 +44,7 @@ BarrierChains::Edges BarrierChains::waitsBefore(ArriveOp arrive, ArrayRef<WaitOp
                loop && loop->isAncestor(arrive)) {
       Linear before = afterIteration(waited, loop); // what the previous iteration waited for
       distance = difference(before, arrived);
-    } else {
+    } else if (!mayPrecede(wait, arrive)) {
       continue;
     }
     auto [entry, fresh] = found.try_emplace(declaration(wait.getBarrier()), distance);
