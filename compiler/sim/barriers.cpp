@@ -33,8 +33,8 @@ const Machine::Phase *Machine::completedPhase(const Slot &slot, int64_t phase) c
 }
 
 /// Whether the role can be sure, in every schedule, that the phase is complete: it comes after all its arrivals and copies.
-std::optional<Machine::Doubt> Machine::doubt(const Role &role, const Barrier &barrier, const Slot &slot,
-                                             int64_t phase) const {
+std::optional<Machine::Doubt> Machine::doubt(RoleId id, const Barrier &barrier, const Slot &slot, int64_t phase) const {
+  const Role &role = roles[id];
   if (phase < 0)
     return std::nullopt;
   if (phase >= slot.complete) {
@@ -60,6 +60,8 @@ Finding Machine::doubtful(FindingKind kind, Where where, std::string message, co
     finding.notes.push_back(fmt::format("`{}` may not have arrived at it", roles[doubt.role].name));
   else if (doubt.role == nobody)
     finding.labels.push_back({doubt.where, fmt::format("nothing tells `{}` that this copy has landed", role.name)});
+  else if (&roles[doubt.role] == &role)
+    finding.labels.push_back({doubt.where, fmt::format("other threads of `{}` may not have arrived here", role.name)});
   else
     finding.labels.push_back({doubt.where, fmt::format("nothing tells `{}` of this arrival", role.name)});
   return finding;
@@ -89,7 +91,12 @@ bool Machine::wait(RoleId id, BarrierId barrierId, int64_t generation, Where whe
     stop(std::move(finding));
     return true;
   }
-  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+  auto unsure = doubt(id, barrier, slot, phase - 1);
+  // Of the arrivals of its own role a thread knows by a `sync` or a wait that the others have made theirs.
+  if (const size_t own = arriverIndex(barrier, id); !unsure && !role.lane && phase > 0 && own < barrier.arrivers.size())
+    if (const Phase *known = completedPhase(slot, phase - 1); known && role.common[id] < known->times[own])
+      unsure = Doubt{id, known->places[own]};
+  if (unsure) {
     Finding finding = doubtful(FindingKind::Aliasing, where,
                                fmt::format("`{}` waits for `{}` when `{}` may not be complete", role.name, name(),
                                            generationName(barrierId, generation - slots)), role, *unsure);
@@ -141,7 +148,7 @@ void Machine::arrive(RoleId id, BarrierId barrierId, int64_t generation, Where w
     return stop({FindingKind::SkippedArrival, where,
                  fmt::format("`{}` arrives at `{}` and never arrived at `{}`", role.name, name(),
                              generationName(barrierId, generation - slots)), {}, {}, {}});
-  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+  if (auto unsure = doubt(id, barrier, slot, phase - 1)) {
     Finding finding = doubtful(FindingKind::OverArrival, where,
                                fmt::format("`{}` arrives at `{}` when `{}` may not be complete", role.name, name(),
                                            generationName(barrierId, generation - slots)), role, *unsure);
@@ -182,7 +189,7 @@ void Machine::bulkLoad(RoleId id, const Window &target, const Window *source, Ba
       finding.labels.push_back({earlier->places[index], "the arrival"});
     return stop(std::move(finding));
   }
-  if (auto unsure = doubt(role, barrier, slot, phase - 1)) {
+  if (auto unsure = doubt(id, barrier, slot, phase - 1)) {
     Finding finding = doubtful(FindingKind::OverArrival, where,
                                fmt::format("a copy is attached to `{}` when `{}` may not be complete", name(),
                                            generationName(barrierId, generation - slots)), role, *unsure);

@@ -35,8 +35,11 @@ void History::addWrite(Access access) {
 Region History::unwritten(const Region &region, int64_t generation) const {
   Region left = region;
   for (auto write = writes.rbegin(); write != writes.rend(); ++write) {
-    if (write->generation != generation)
+    if (write->generation != generation) {
+      if (write->region.overlaps(left)) // older than the generation, or in place of it
+        break;
       continue;
+    }
     left = write->region.remainder(left);
     if (left.empty())
       break;

@@ -52,7 +52,7 @@ public:
   }
   void addRead(Access access);
   void addWrite(Access access);
-  /// Elements of a region that no write of this generation has reached.
+  /// What is left of a region without the elements whose last write is of this generation; empty if that is nothing.
   Region unwritten(const Region &region, int64_t generation) const;
   /// The last write of any generation; null if there is none.
   const Access *lastWrite() const { return writes.empty() ? nullptr : &writes.back(); }

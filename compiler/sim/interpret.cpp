@@ -17,7 +17,7 @@ Interpreter::Interpreter(Launch given)
 /// The machine's roles, tiles and barriers have the numbers of the program's; tensors that are written come behind tiles.
 void Interpreter::build() {
   for (const RoleProgram &role : program.roles) {
-    uint32_t id = checker.addRole(role.name);
+    uint32_t id = checker.addRole(role.name, role.warps == 1);
     roles.push_back({id, &role.steps, 0, false, {}});
   }
   for (const SharedObject &tile : program.shared)

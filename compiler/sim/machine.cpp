@@ -5,9 +5,10 @@
 namespace flashqla::sim {
 // ---- structure
 
-Machine::RoleId Machine::addRole(std::string name) {
+Machine::RoleId Machine::addRole(std::string name, bool lane) {
   Role role;
   role.name = std::move(name);
+  role.lane = lane;
   roles.push_back(std::move(role));
   return static_cast<RoleId>(roles.size() - 1);
 }
@@ -75,13 +76,16 @@ void Machine::write(RoleId role, const Window &window, Where where) {
 }
 
 /// Other roles a role knows by its waits, which each thread executes. Among the threads of a role one may be ahead of
-/// another; the lane that issues bulk copies knows which of its stores have ended. Who touches which element of a tensor
-/// is not followed.
+/// another; the lane that issues bulk copies knows which of its stores have ended. Which thread touches which element of a
+/// tensor is not followed.
 const Clock &Machine::knowledge(const Use &use, const Access &earlier, bool tensor) const {
   const Role &role = roles[use.role];
   const bool lane = use.actor == Actor::BulkLoad || use.actor == Actor::BulkStore;
   const bool statement = earlier.epoch.agent == use.agent && earlier.epoch.time == use.time; // points of one map
-  return tensor || statement || (lane && earlier.actor == Actor::BulkStore) ? role.now : role.common;
+  if (statement || (lane && earlier.actor == Actor::BulkStore))
+    return role.now;
+  const bool byThreads = proxyOf(use.actor) == Proxy::Generic && proxyOf(earlier.actor) == Proxy::Generic;
+  return tensor && byThreads ? role.now : role.common;
 }
 
 void Machine::access(const Use &use, const Window &window, bool write, Where where) {

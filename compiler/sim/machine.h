@@ -56,7 +56,8 @@ public:
 
   // ---- structure, before start()
 
-  RoleId addRole(std::string name);
+  /// `lane`: one of its lanes arrives for all of them, as in a warp; otherwise each thread arrives.
+  RoleId addRole(std::string name, bool lane = false);
   TileId addTile(std::string name, int64_t slots, bool ring);
   /// A tensor that the kernel writes.
   TileId addTensor(std::string name);
@@ -134,6 +135,7 @@ public:
 private:
   struct Role {
     std::string name;
+    bool lane = false;
     Agent productAgent, storeReadAgent, storeWriteAgent, copyAgent;
     /// What each thread knows of other roles, and some thread of this one; what all threads know.
     Clock now, common;
@@ -199,7 +201,7 @@ private:
     RoleId role;
     Where where;
   };
-  std::optional<Doubt> doubt(const Role &role, const Barrier &barrier, const Slot &slot, int64_t phase) const;
+  std::optional<Doubt> doubt(RoleId role, const Barrier &barrier, const Slot &slot, int64_t phase) const;
   Finding doubtful(FindingKind kind, Where where, std::string message, const Role &role, const Doubt &doubt) const;
   const Phase *completedPhase(const Slot &slot, int64_t phase) const;
   void tryComplete(BarrierId barrier, Slot &slot);

@@ -49,7 +49,7 @@ void Machine::reportConflict(const Access &access, bool write, const Access &ear
   const std::string who = actorName(access.actor, role.name), other = actorName(earlier.actor, roles[earlier.role].name);
   Finding finding{FindingKind::Race, access.where, {}, {}, {}, {}};
   if (role.now.knows(earlier.epoch) && earlier.role == access.role && earlier.actor != Actor::BulkLoad &&
-      !role.common.knows(earlier.epoch) && !tiles[window.tile].tensor)
+      !role.common.knows(earlier.epoch))
     return reportUnsynced(access, write, earlier, wrote, tile);
   if (!role.now.knows(earlier.epoch)) {
     finding.message = fmt::format("{} {} `{}`, and nothing orders that after the {} of `{}` by {}", who,
@@ -82,7 +82,8 @@ void Machine::reportUnsynced(const Access &access, bool write, const Access &ear
                           : fmt::format("`{}` is overwritten while other threads of `{}` may still read it", tile, role),
                   write ? "written here" : "read here", {{earlier.where, wrote ? "written here" : "read here"}}, {}};
   if (earlier.actor != Actor::Threads)
-    finding.notes.push_back("`await` is each thread's own");
+    finding.notes.push_back(earlier.actor == Actor::BulkStore ? "one lane starts and awaits bulk stores"
+                                                              : "`await` is each thread's own");
   report(std::move(finding));
 }
 

@@ -17,10 +17,10 @@ class Script {
 public:
   explicit Script(bool fences = false) : machine({.fences = fences}) {}
 
-  Machine::RoleId role(std::string name) {
+  Machine::RoleId role(std::string name, bool lane = false) {
     actions.emplace_back();
     waiting.emplace_back();
-    return machine.addRole(std::move(name));
+    return machine.addRole(std::move(name), lane);
   }
   void step(Machine::RoleId role, std::function<bool()> action) { actions[role].push_back(std::move(action)); }
   void act(Machine::RoleId role, std::function<void()> action) {
@@ -347,6 +347,24 @@ TEST(Machine, a_load_reads_its_tensor_until_it_has_landed) {
   }
 }
 
+TEST(Machine, a_generation_that_is_overwritten_is_gone) {
+  for (int64_t asked : {0, 2}) {
+    Script script;
+    auto work = script.role("work");
+    auto a = script.machine.addTile("a_s", 2, true);
+    const Region half = Region::box({{0, 32}, {0, 64}}), rest = Region::box({{32, 64}, {0, 64}});
+    auto sync = [&] { script.act(work, [&script, work] { script.machine.sync(work); }); };
+    script.write(work, a, 0);
+    sync();
+    script.act(work, [=, &script] { script.machine.write(work, {a, 2, half}, 1); });
+    sync();
+    script.act(work, [=, &script] { script.machine.read(work, {a, 2 - asked, asked ? half : rest}, 2); });
+    script.act(work, [=, &script] { script.machine.read(work, {a, asked, asked ? half : rest}, 3); });
+    script.run();
+    EXPECT_EQ(script.kinds(), Kinds{FindingKind::Unwritten});
+  }
+}
+
 TEST(Machine, threads_of_a_role_are_apart_until_they_meet) {
   enum Between { Nothing, Sync, Chain };
   auto run = [](Between between, bool firstWrites, bool secondWrites) {
@@ -382,6 +400,55 @@ TEST(Machine, threads_of_a_role_are_apart_until_they_meet) {
         EXPECT_EQ(run(between, writes, again).empty(), between != Nothing || (!writes && !again))
             << writes << again << between;
   EXPECT_EQ(run(Nothing, false, true), Kinds{FindingKind::MissingSync});
+}
+
+/// A thread waits for the second generation while another is before its first arrival: the parity is that of a fresh slot.
+TEST(Machine, threads_of_a_role_arrive_apart_from_each_other) {
+  for (bool warp : {false, true})
+    for (bool syncs : {false, true}) {
+      Script script;
+      auto work = script.role("work", warp);
+      auto barrier = script.machine.addBarrier("b", 1, std::array{work});
+      script.arrive(work, barrier, 0);
+      if (syncs)
+        script.act(work, [&script, work] { script.machine.sync(work); });
+      script.arrive(work, barrier, 1);
+      script.wait(work, barrier, 1);
+      script.run();
+      EXPECT_EQ(script.kinds(), warp || syncs ? Kinds{} : Kinds{FindingKind::Aliasing});
+    }
+}
+
+/// One lane starts and awaits bulk copies: what it knows of a tensor the other threads do not, and it does not know what they wrote.
+TEST(Machine, threads_and_their_lane_meet_at_a_tensor) {
+  for (bool syncs : {false, true})
+    for (bool loads : {false, true}) {
+      Script script;
+      auto work = script.role("work");
+      auto a = script.machine.addTile("a_s", 1, false);
+      auto x = script.machine.addTensor("x");
+      auto full = script.machine.addBarrier("full", 1, std::array{work});
+      auto sync = [&] { script.act(work, [&script, work] { script.machine.sync(work); }); };
+      script.write(work, loads ? x : a, 0);
+      if (!loads || syncs)
+        sync();
+      script.act(work, [=, &script] {
+        const Machine::Window source{x, 0, tile}, target{a, 0, tile};
+        if (loads)
+          return script.machine.bulkLoad(work, target, &source, full, 0, 0, 1);
+        script.machine.bulkStore(work, target, source, 1);
+        script.machine.commitStores(work);
+        script.machine.awaitStores(work, 0, /*read=*/false);
+      });
+      script.arrive(work, full, 0);
+      if (loads)
+        script.wait(work, full, 0);
+      if (!loads && syncs)
+        sync();
+      script.read(work, x, 0, 2);
+      script.run();
+      EXPECT_EQ(script.kinds(), syncs ? Kinds{} : Kinds{FindingKind::MissingSync}) << loads;
+    }
 }
 
 TEST(Machine, threads_await_for_themselves) {
