@@ -7,14 +7,15 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
+#include <set>
 
 namespace flashqla::driver {
 namespace {
 
 /// Steps of a CTA after which a kernel counts as endless, and of all CTAs of a case after which no other one starts:
-/// some seconds. Those of the tree make some ten thousand. A compile looks at what takes a tenth of a second.
-constexpr int64_t checkSteps = 20'000'000, compileSteps = 500'000;
+/// some seconds. Those of the tree make some ten thousand. A compile looks at what takes a tenth of a second, and so does
+/// a run at another value of a dim.
+constexpr int64_t checkSteps = 20'000'000, compileSteps = 500'000, probeSteps = 20'000;
 /// Rings of coprime sizes would ask for very many trips.
 constexpr int64_t mostTrips = 26;
 
@@ -49,7 +50,7 @@ private:
   std::vector<Knob> knobs(const CheckCase &test) const;
   std::optional<CheckCase> turned(const CheckCase &test, const Knob &knob, int64_t value);
   std::optional<sim::SimResult> run(const CheckCase &test, int64_t blockLimit);
-  int64_t unitOf(const CheckCase &test, const Knob &knob);
+  std::vector<int64_t> unitsOf(const CheckCase &test, const Knob &knob);
   void explore(const CheckCase &test, const Knob &knob);
   const sim::SimResult *runTurned(const CheckCase &test, const Knob &knob, int64_t value);
   std::string situation(const CheckCase &test) const;
@@ -69,7 +70,7 @@ std::string ProtocolChecker::situation(const CheckCase &test) const {
 
 std::optional<sim::SimResult> ProtocolChecker::run(const CheckCase &test, int64_t blockLimit) {
   sim::SimLaunch launch = launchOf(test, decoded.program);
-  launch.stepLimit = launch.totalLimit = options.tolerant ? compileSteps : checkSteps;
+  launch.stepLimit = launch.totalLimit = blockLimit > 0 ? probeSteps : options.tolerant ? compileSteps : checkSteps;
   launch.blockLimit = blockLimit;
   Expected<sim::SimResult> result = sim::simulate(decoded.program, launch);
   if (!result) {
@@ -146,22 +147,32 @@ std::optional<CheckCase> ProtocolChecker::turned(const CheckCase &test, const Kn
   return rules.refusal(changed).empty() ? std::optional(changed) : std::nullopt;
 }
 
-/// How much of the knob an iteration takes, rounded up to a power of two; 0 if it steers no loop. A run that has findings
-/// may have stopped before its loops did.
-int64_t ProtocolChecker::unitOf(const CheckCase &test, const Knob &knob) {
+/// How much of the knob an iteration of each of the loops takes that it steers, rounded up to powers of two: one loop may
+/// go by rows, another by tiles of rows.
+std::vector<int64_t> ProtocolChecker::unitsOf(const CheckCase &test, const Knob &knob) {
   constexpr int64_t more = 8;
+  std::vector<int64_t> units;
   std::map<sim::Where, int64_t> low;
+  std::set<sim::Where> reacted;
   if (const sim::SimResult *none = runTurned(test, knob, 0))
     low = none->trips;
-  for (int64_t step = 1; step <= 1024 && clean(); step *= 2)
-    if (const sim::SimResult *far = runTurned(test, knob, more * step))
+  std::set<sim::Where> loops;
+  for (const sim::RoleProgram &role : decoded.program.roles)
+    for (const sim::Step &step : role.steps)
+      if (step.kind == sim::StepKind::LoopTest)
+        loops.insert(step.where);
+  bool followed = true; // to the end of the run
+  for (int64_t step = 1; step <= 1024 && followed && reacted != loops && clean(); step *= 2)
+    if (const sim::SimResult *far = runTurned(test, knob, more * step)) {
+      followed = far->steps <= probeSteps;
       for (const auto &[loop, count] : far->trips)
-        if (count >= low[loop] + more)
-          return step;
-  return 0;
+        if (count >= low[loop] + more && reacted.insert(loop).second && (units.empty() || units.back() != step))
+          units.push_back(step);
+    }
+  return units;
 }
 
-/// Null where the value is not allowed.
+/// Null where the value is not allowed. What a run finds that is longer than it may be stands; that it is long is no mistake.
 const sim::SimResult *ProtocolChecker::runTurned(const CheckCase &test, const Knob &knob, int64_t value) {
   std::optional<CheckCase> changed = turned(test, knob, value);
   if (!changed)
@@ -169,6 +180,7 @@ const sim::SimResult *ProtocolChecker::runTurned(const CheckCase &test, const Kn
   std::optional<sim::SimResult> result = run(*changed, 3);
   if (!result)
     return nullptr;
+  std::erase_if(result->findings, [](const sim::Finding &found) { return found.kind == sim::FindingKind::Unbounded; });
   sim::report(*result, decoded, situation(*changed), files, diags);
   results.push_back(std::move(*result));
   return &results.back();
@@ -181,14 +193,12 @@ void ProtocolChecker::explore(const CheckCase &test, const Knob &knob) {
   for (const sim::BarrierObject &barrier : decoded.program.barriers)
     period = std::lcm(period, barrier.slots);
   const int64_t wanted = std::min(2 * period + 1, mostTrips);
-  const int64_t unit = unitOf(test, knob);
-  if (unit == 0)
-    return;
-  for (int64_t trip = 0; trip <= wanted && clean(); ++trip) {
-    runTurned(test, knob, trip * unit);
-    if (unit > 1)
-      runTurned(test, knob, trip * unit + unit / 2 + (unit > 2 ? 1 : 0));
-  }
+  for (int64_t unit : unitsOf(test, knob))
+    for (int64_t trip = 0; trip <= wanted && clean(); ++trip) {
+      runTurned(test, knob, trip * unit);
+      if (unit > 1)
+        runTurned(test, knob, trip * unit + unit / 2 + (unit > 2 ? 1 : 0));
+    }
 }
 
 void ProtocolChecker::finish() {

@@ -14,7 +14,7 @@ namespace flashqla::driver {
 namespace {
 
 /// Steps of a CTA: spans that no picture shows and no memory holds.
-constexpr int64_t stepLimit = 20'000'000;
+constexpr int64_t stepLimit = 2'000'000;
 
 Error unknownName(const char *what, const std::string &kernel, const std::string &name,
                   const std::vector<std::string> &known) {

@@ -31,7 +31,8 @@ enum class FindingKind {
   Lowering,         ///< slot or parity that are not those of the generation: a fault of the compiler
   Assertion,        ///< an `assert` that does not hold
   DivisionByZero,   ///< of integers
-  Unbounded,        ///< a loop that does not end within reason
+  Endless,          ///< a loop whose step does not get it nearer to its end
+  Unbounded,        ///< more steps than the launch allows
 };
 
 struct Finding {

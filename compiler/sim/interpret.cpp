@@ -55,8 +55,8 @@ void Interpreter::run() {
 }
 
 void Interpreter::finish() {
-  if (checker.stopped())
-    return;
+  if (checker.stopped() || gaveUp)
+    return; // what is in flight might have been awaited
   std::vector<Machine::Blocked> waiting;
   for (const Role &role : roles)
     if (!role.done)
@@ -67,11 +67,12 @@ void Interpreter::finish() {
     checker.deadlock(waiting);
 }
 
-void Interpreter::giveUp(Role &role, const Step &step, std::string message) {
-  checker.report({FindingKind::Unbounded, step.where, std::move(message), {}, {}, {}});
+void Interpreter::giveUp(Role &role, FindingKind kind, const Step &step, std::string message) {
+  checker.report({kind, step.where, std::move(message), {}, {}, {}});
   for (Role &each : roles)
     each.done = true;
   role.done = true; // none of these, in the prologue
+  gaveUp = true;
 }
 
 void Interpreter::checkDivision() {
@@ -118,7 +119,7 @@ bool Interpreter::control(Role &role, const Step &step) {
     }
     // The loop ends with its counter's addition and a jump: what is added must get nearer to the bound.
     if (int64_t by = registers.integer((*role.steps)[step.target - 2].scalar.b); by < 1) {
-      giveUp(role, step, fmt::format("the step of this loop is {}: it has no end", by));
+      giveUp(role, FindingKind::Endless, step, fmt::format("the step of this loop is {}: it has no end", by));
       return true;
     }
     if (int64_t &most = longest[step.where], count = ++iterations[&step]; count > most)
@@ -212,7 +213,7 @@ bool Interpreter::synchronise(Role &role, const Step &step, bool &advanced) {
 
 bool Interpreter::execute(Role &role, const Step &step) {
   if (++stepCount > launch.stepLimit && launch.stepLimit > 0) {
-    giveUp(role, step, fmt::format("the roles of the CTA have made {} steps", launch.stepLimit));
+    giveUp(role, FindingKind::Unbounded, step, fmt::format("the roles of the CTA have made {} steps", launch.stepLimit));
     return true;
   }
   if (control(role, step))

@@ -61,7 +61,7 @@ private:
   /// False: the role must wait.
   bool execute(Role &role, const Step &step);
   bool control(Role &role, const Step &step);
-  void giveUp(Role &role, const Step &step, std::string message); ///< there is no end to wait for
+  void giveUp(Role &role, FindingKind kind, const Step &step, std::string message); ///< there is no end to wait for
   void checkDivision();
   bool synchronise(Role &role, const Step &step, bool &advanced);
   void checkPlace(const Step &step, Reg slot, Reg parity, int64_t generation, int64_t slots);
@@ -108,6 +108,7 @@ private:
   std::vector<int64_t> tensorTiles; ///< machine tile of each tensor; -1 for those that are only read
   std::unordered_map<const Step *, int64_t> iterations; ///< of the loops that roles are in
   std::map<Where, int64_t> longest;
+  bool gaveUp = false;
   int64_t stepCount = 0;
 };
 

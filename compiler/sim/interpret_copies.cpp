@@ -27,7 +27,6 @@ Window narrowed(Window tile, const Window &tensor) {
 
 /// Values of equal windows; what the source does not have is zero, what the target does not have is dropped.
 void Interpreter::transfer(const Step &step, const Window &to, const Window &from) {
-  storage.begin(to);
   if (from.reals && to.reals) {
     std::vector<float> elements = storage.gather(from);
     if (step.casts)

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace flashqla::sim {
 namespace {
 
@@ -90,13 +92,14 @@ void Interpreter::inverse(Role &role, const Step &step) {
   touchFragment(role, step.from.object, false, step.where);
   touchFragment(role, step.to.object, true, step.where);
   checker.write(role.id, shared(scratch), step.where);
-  storage.begin(scratch);
   if (!storage.hasValues())
     return;
   const Window from = resolve(step.from, step), to = resolve(step.to, step);
   std::vector<float> lower = storage.gather(from), result(lower.size());
   unitLowerInverse(lower, result, program.shared[scratch.object].element);
   storage.scatter(to, result);
+  // What the solve leaves in its scratch means nothing.
+  storage.scatter(scratch, std::vector<float>(scratch.volume(), std::numeric_limits<float>::quiet_NaN()));
 }
 
 /// The elements of a dense access: its window moved by what its indices range over.
@@ -153,7 +156,7 @@ void Interpreter::map(Role &role, const Step &step) {
     });
   checkDivision();
   if (lanes.exhausted())
-    return giveUp(role, step, "its reductions go through more indices than can be followed");
+    return giveUp(role, FindingKind::Unbounded, step, "its reductions go through more indices than can be followed");
   for (bool writes : {false, true}) // a point makes its reads first
     for (size_t i = 0; i < body.accesses.size(); ++i) {
       const MapAccess &access = body.accesses[i];

@@ -143,7 +143,6 @@ void Lanes::store(const LaneInstr &instr, const Mask &mask) {
   const uint32_t access = static_cast<uint32_t>(instr.integer);
   const Window &here = place(access, mask);
   note(access, here, true);
-  storage.begin(here);
   if (here.reals) {
     const auto value = reals(instr.a);
     for (size_t i = 0; i < lanes; ++i)

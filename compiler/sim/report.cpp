@@ -26,6 +26,7 @@ DiagnosticKind diagnosticOf(FindingKind kind) {
   case FindingKind::Lowering: return DiagnosticKind::LoweringFault;
   case FindingKind::Assertion: return DiagnosticKind::AssertionFailed;
   case FindingKind::DivisionByZero: return DiagnosticKind::DivisionByZero;
+  case FindingKind::Endless:
   case FindingKind::Unbounded: return DiagnosticKind::StepLimit;
   }
   return DiagnosticKind::Race;

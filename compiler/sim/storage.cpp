@@ -56,7 +56,7 @@ Storage::Tile Storage::makeTile(std::span<const int64_t> extents, int64_t slots,
   tile.slotElements = 1;
   for (int64_t extent : extents)
     tile.slotElements *= extent;
-  tile.generations.assign(slots, -1);
+  tile.slots = slots;
   if (!values)
     return tile;
   if (isReal(element))
@@ -82,7 +82,7 @@ Window Storage::resolve(const Reference &reference, const Registers &registers) 
     Tile &tile = isShared ? shared[reference.object] : fragments[reference.object];
     extents = isShared ? program.shared[reference.object].extents : program.fragments[reference.object].extents;
     window.element = isShared ? program.shared[reference.object].element : program.fragments[reference.object].element;
-    const int64_t slots = static_cast<int64_t>(tile.generations.size());
+    const int64_t slots = tile.slots;
     window.generation = registers.value(reference.generation);
     window.slot = (window.generation % slots + slots) % slots;
     window.reals = tile.reals.empty() ? nullptr : tile.reals.data() + window.slot * tile.slotElements;
@@ -106,19 +106,6 @@ Window Storage::resolve(const Reference &reference, const Registers &registers) 
     window.until = registers.integer(reference.until);
   }
   return window;
-}
-
-void Storage::begin(const Window &window) {
-  if (window.space != Space::Shared)
-    return;
-  Tile &tile = shared[window.object];
-  if (tile.generations[window.slot] == window.generation)
-    return;
-  tile.generations[window.slot] = window.generation;
-  if (window.reals)
-    std::fill_n(window.reals, tile.slotElements, nan);
-  if (window.ints)
-    std::fill_n(window.ints, tile.slotElements, garbage);
 }
 
 void Storage::poisonFragment(uint32_t fragment) {

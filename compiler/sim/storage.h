@@ -1,8 +1,7 @@
 /// What tensors, shared tiles and fragments hold, as f32 or i64 whatever their element type: 16-bit floats are kept
 /// rounded.
 ///
-/// Shared tiles and fragments start as NaN, and so does a slot when its next generation is first written: what is read
-/// too early shows in the results.
+/// Shared tiles and fragments start as NaN: what is read too early shows in the results.
 #pragma once
 
 #include "compiler/sim/program.h"
@@ -95,8 +94,6 @@ public:
   Storage(const Program &program, std::vector<GlobalTensor> &tensors, bool values);
 
   Window resolve(const Reference &reference, const Registers &registers);
-  /// Before a write to a shared tile.
-  void begin(const Window &window);
   /// A fragment that is declared (again).
   void poisonFragment(uint32_t fragment);
   bool hasValues() const { return values; }
@@ -112,8 +109,7 @@ private:
   struct Tile {
     std::vector<float> reals;
     std::vector<int64_t> ints;
-    std::vector<int64_t> generations; ///< of each slot
-    int64_t slotElements = 0;
+    int64_t slots = 1, slotElements = 0;
   };
   Tile makeTile(std::span<const int64_t> extents, int64_t slots, Element element) const;
 

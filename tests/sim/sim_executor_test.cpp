@@ -46,6 +46,20 @@ kernel repeat[N](count: in i32[N], y: inout f32[N, 64])
     }
   }
 }
+
+/// The slot of generation 0 is handed to generation 2 in parts.
+kernel parts(y: out f32[64])
+  grid (p: 1)
+{
+  shared a_s: f32[2][2, 64]
+  warpgroup work regs 80 {
+    map (r: 2, c: 64) a_s[0][r, c] = 1
+    sync
+    map (c: 64) a_s[2][0, c] = 2
+    sync
+    map (c: 64) y[c] = a_s[0][1, c] + a_s[2][0, c]
+  }
+}
 )";
 
 KernelRequest request(const char *kernel, const char *element = nullptr) {
@@ -178,6 +192,17 @@ TEST(SimExecutor, without_values_tables_still_steer) {
     ASSERT_TRUE(repeat.launch(nullptr, {TensorRef::packed(count.data(), DType::I32, {3}),
                                         TensorRef::packed(y.data(), DType::F32, {3, 64})}));
     EXPECT_EQ(y[3 * 64 - 1], simulated == &numbers ? 5 : 0);
+  }
+}
+
+TEST(SimExecutor, parts_of_a_slot_have_generations_of_their_own) {
+  for (bool lowered : {false, true}) {
+    Simulated simulated(form(lowered));
+    std::vector<float> y(64);
+    const Expected<void> done =
+        simulated.load(request("parts")).launch(nullptr, {TensorRef::packed(y.data(), DType::F32, {64})});
+    ASSERT_TRUE(done) << done.error().text();
+    EXPECT_EQ(y, std::vector<float>(64, 3));
   }
 }
 
