@@ -66,6 +66,8 @@ Expected<void> CaseBuilder::setDims() {
     auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
       return unknownName("dim", kernel.name.text, name, names);
+    if (value < 0 || value > INT32_MAX)
+      return Error{"usage", fmt::format("{}={}: a dim is an extent from 0 to 2^31 - 1", name, value), {}};
     made.dims[name] = value;
     if (kernel.dims[found - names.begin()].isStatic)
       made.bindings[name] = value;
@@ -85,7 +87,10 @@ Expected<void> CaseBuilder::setValues() {
     auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
       return unknownName("argument", kernel.name.text, name, names);
-    if (kernel.args[found - names.begin()].isTensor()) {
+    const ast::Arg &arg = kernel.args[found - names.begin()];
+    if (arg.isTensor()) {
+      if (arg.elem.builtin && frontend::isFloat(*arg.elem.builtin))
+        return Error{"usage", fmt::format("`{}` does not hold integers: its contents do not steer the kernel", name), {}};
       std::optional<std::vector<int64_t>> table = integers(text);
       if (!table)
         return valueError(name, text);
@@ -104,7 +109,7 @@ Expected<frontend::CheckCase> CaseBuilder::build(std::vector<frontend::CheckCase
   if (request.number < cases.size())
     made = std::move(cases[request.number]);
   else if (request.number > 0)
-    return Error{"usage", fmt::format("`{}` has {} `check` cases", kernel.name.text, cases.size()), {}};
+    return Error{"usage", fmt::format("`{}` has {} `check` case{}", kernel.name.text, cases.size(), cases.size() == 1 ? "" : "s"), {}};
   for (const auto &[name, value] : request.compile.bindings)
     made.bindings[name] = value;
   for (auto step : {&CaseBuilder::setDims, &CaseBuilder::setValues})
