@@ -103,6 +103,8 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
   Value target = op.getTarget(), a = op.getA(), b = op.getB();
   bool registerA = space(a) == Space::Register;
   int64_t n = extents(target)[1], blocks = extents(target)[0] / (64 * role.warpgroups());
+  // Of a window of columns the blocks of 64 rows lie as far apart as those of the whole accumulator.
+  int64_t columns = cast<FragOp>(declaration(target)).getType().getShape()[1];
   int64_t depth = extents(a)[op.getTransposeA() ? 0 : 1], steps = depth / 16;
   SharedLayout layoutB = layoutOf(cast<SharedOp>(declaration(b)));
   // B is [K, N] unless transposed: its rows are k, so the contiguous dimension is n.
@@ -126,7 +128,7 @@ void KernelEmitter::emitWgmma(WgmmaGroupOp op) {
     out.line("const u32 a = {}{};", sharedAddressOfWindow(a), offset);
   }
   auto product = [&](const std::string &function, int64_t block, const std::string &k) {
-    std::string d = fmt::format("{} + {}", fragName(target), firstRegister(target) + block * (n / 2));
+    std::string d = fmt::format("{} + {}", fragName(target), firstRegister(target) + block * (columns / 2));
     std::string offsetB = k == "0" ? "" : " + " + stepsB.stepText(steps);
     std::string descriptorB = fmt::format("wgmma_descriptor(b{}, {}, {}, {})", offsetB, stepsB.leading, stepsB.stride,
                                           stepsB.mode);

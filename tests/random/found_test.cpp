@@ -117,3 +117,10 @@ TEST(Found, WindowsOfFragmentsWithoutProducts) {
   expectGood(program({out("y", Type::F32, {"64", "32"})}, {},
                      {"frag d: f32[64, 32] = 0", "d[:, 8 +: 24] = 1.0", "copy y[:, :] <- d"}));
 }
+
+/// A product into some columns of an accumulator of several blocks of 64 rows.
+TEST(Found, ProductsIntoWindowsOfTallAccumulators) {
+  expectGood(program({in("x", Type::BF16, {"64", "128"}), out("y", Type::F32, {"128", "64"})}, {"a: bf16[64, 128]"},
+                     {"frag d: f32[128, 64] = 0", "copy a <- x[:, :]", "sync", "wgmma d[:, 16 +: 32] += a.T @ a[:, 0 +: 32]",
+                      "await wgmma", "copy y[:, :] <- d"}));
+}
