@@ -276,11 +276,15 @@ void KernelEmitter::emitBuffers(MapOp map, const PointLayout &chosen) {
     const char *pack = elementType(target).isF16() ? "pack_f16" : "pack_bf16";
     auto pair = [&](int64_t first) { return fmt::format("{}({}[{}], {}[{}])", pack, buffer, first, buffer, first + 1); };
     if (space(target) == Space::Register) {
-      std::string block = chosen.blocks > 1 ? fmt::format("b * {} + ", chosen.blockSize / 2) : "";
-      int64_t first = firstRegister(target) / 2;
       out.directive("#pragma unroll");
-      out.line("for (int k = 0; k < {}; ++k) {}[{}{}k] = {}({}[2 * k], {}[2 * k + 1]);", (chosen.blockSize + 1) / 2,
-               fragName(target), first ? fmt::format("{} + ", first) : "", block, pack, buffer, buffer);
+      if (target.getDefiningOp<ViewOp>()) { // the window's blocks need not follow each other
+        out.line("for (int k = 0; k < {}; k += 2) {}[({}) / 2] = {}({}[k], {}[k + 1]);", chosen.blockSize, fragName(target),
+                 registerIndex(target, store.getIndices(), chosen), pack, buffer, buffer);
+        return;
+      }
+      std::string block = chosen.blocks > 1 ? fmt::format("b * {} + ", chosen.blockSize / 2) : "";
+      out.line("for (int k = 0; k < {}; ++k) {}[{}k] = {}({}[2 * k], {}[2 * k + 1]);", (chosen.blockSize + 1) / 2,
+               fragName(target), block, pack, buffer, buffer);
     } else if (std::optional<bool> transposed = matrixAccess(target, store.getIndices(), chosen)) {
       out.line("stmatrix_x4{}({}, {}, {}, {}, {});", *transposed ? "_trans" : "",
                matrixAddress(target, store.getIndices(), *transposed, chosen), pair(0), pair(2), pair(4), pair(6));

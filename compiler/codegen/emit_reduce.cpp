@@ -210,7 +210,9 @@ void KernelEmitter::emitScans(MapOp map, const PointLayout &chosen) {
       return;
     }
     std::string name = freshName("scanned");
-    int64_t registers = chosen.layout.registers(), piece = chosen.inner.empty() ? 1 : chosen.inner.back().extent;
+    // A thread's consecutive elements of a line: registers of other dimensions begin other lines.
+    const bool pieces = !chosen.inner.empty() && chosen.inner.back().dim == last;
+    int64_t registers = chosen.layout.registers(), piece = pieces ? chosen.inner.back().extent : 1;
     out.line("float {}[{}];", name, registers);
     openInnerLoop(chosen);
     std::string element = fmt::format("{}[{}]", name, chosen.blockSize > 1 ? "k" : "0");
