@@ -2,7 +2,7 @@
 ///
 /// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result, or
 /// a window of it is taken, it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column
-/// slice. Two uses that disagree are an error that names both: data never moves silently.
+/// slice; it makes accumulators of all that it is a slice of if one of them is. Two uses that disagree are an error that names both: data never moves silently.
 #include "compiler/passes/linear.h"
 #include "compiler/passes/passes.h"
 
@@ -36,6 +36,8 @@ public:
 private:
   void collect();
   void meet(const Meeting &a, const Meeting &b);
+  void spread();
+  bool canAccumulate(FragOp frag);
   bool assignMatrices();
   bool assignVectors();
   LayoutAttr matrixLayout(FragOp frag, bool accumulator);
@@ -147,14 +149,47 @@ LayoutAttr FragmentLayouts::matrixLayout(FragOp frag, bool accumulator) {
                          role.warps(), piece, keep);
 }
 
+/// Rows in blocks of 64 for each warpgroup, columns by eight.
+bool FragmentLayouts::canAccumulate(FragOp frag) {
+  ArrayRef<int64_t> shape = frag.getType().getShape();
+  return role.isWarpgroup() && shape.size() == 2 && shape[0] % (64 * role.warpgroups()) == 0 && shape[1] % 8 == 0;
+}
+
+/// From an accumulator by its slices to the fragments that these meet elsewhere, and on from there.
+void FragmentLayouts::spread() {
+  auto useOf = [&](FragOp frag) -> Operation * {
+    for (Operation *member : classes.members(frag))
+      if (Operation *use = products.lookup(member))
+        return use;
+    return nullptr;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (FragOp vector : frags) {
+      SmallVector<Slice> met;
+      for (Operation *member : classes.members(vector))
+        llvm::append_range(met, slices.lookup(member));
+      Operation *use = nullptr;
+      for (const Slice &slice : met)
+        use = use ? use : useOf(slice.of);
+      for (const Slice &slice : met) {
+        bool fits = llvm::all_of(classes.members(slice.of), [&](Operation *member) { return canAccumulate(cast<FragOp>(member)); });
+        if (!use || !fits || useOf(slice.of))
+          continue;
+        products.try_emplace(slice.of, use);
+        changed = true;
+      }
+    }
+  }
+}
+
 bool FragmentLayouts::assignMatrices() {
   for (FragOp frag : frags) {
     ArrayRef<int64_t> shape = frag.getType().getShape();
     if (shape.size() < 2)
       continue;
     bool accumulator = llvm::any_of(classes.members(frag), [&](Operation *member) { return products.count(member); });
-    if (accumulator && (!role.isWarpgroup() || shape.size() != 2 || shape[0] % (64 * role.warpgroups()) != 0 ||
-                        shape[1] % 8 != 0)) {
+    if (accumulator && !canAccumulate(frag)) {
       Operation *product = nullptr;
       for (Operation *member : classes.members(frag))
         if (Operation *found = products.lookup(member))
@@ -213,6 +248,7 @@ bool FragmentLayouts::assignVectors() {
 
 bool FragmentLayouts::run() {
   collect();
+  spread();
   return ok && assignMatrices() && assignVectors();
 }
 

@@ -124,3 +124,25 @@ TEST(Found, ProductsIntoWindowsOfTallAccumulators) {
                      {"frag d: f32[128, 64] = 0", "copy a <- x[:, :]", "sync", "wgmma d[:, 16 +: 32] += a.T @ a[:, 0 +: 32]",
                       "await wgmma", "copy y[:, :] <- d"}));
 }
+
+/// Lines shorter than a warp, several to a thread: none goes on in the next.
+TEST(Found, ScansOfShortLines) {
+  expectGood(program({out("y", Type::F32, {"64", "24"}), out("z", Type::F32, {"64", "16"})}, {"a: f32[64, 24]", "b: f32[64, 16]"},
+                     {"map (r: 64, c: 24) a[r, c] = scan[c](-1.0)", "map (r: 64, c: 16) b[r, c] = rscan[c](r + c * 1.0)", "sync",
+                      "copy y[:, :] <- a", "copy z[:, :] <- b"}));
+}
+
+/// A window of some columns of a 16-bit fragment of several blocks of 64 rows.
+TEST(Found, WindowsOfTallPackedFragments) {
+  expectGood(program({out("y", Type::F32, {"128", "32"})}, {},
+                     {"frag d: bf16[128, 32] = 0", "d[:, 8 +: 8] = bf16(1.0)", "d[:, 16 +: 16] = bf16(2.0)",
+                      "map (r: 128, c: 32) y[r, c] = d[r, c]"}));
+}
+
+/// A fragment that meets a slice of an accumulator, and nothing else, is dealt like it.
+TEST(Found, MatricesThatMeetSlicesOfAccumulators) {
+  expectGood(program({in("x", Type::F32, {"64", "64"}), out("y", Type::F32, {"64", "64"}), out("z", Type::F32, {"64", "128"})}, {},
+                     {"frag d: f32[64, 64]", "copy d <- x[:, :]", "d[:, 8 +: 24] = 1.0", "frag e: f32[64]",
+                      "map e[r] = sum[c](d[r, c])", "frag f: bf16[64, 64], g: f32[64, 128]", "map f[r, c] = bf16(e[r] + c)",
+                      "map g[r, c] = e[r] - c", "map (r: 64, c: 64) y[r, c] = f[r, c]", "copy z[:, :] <- g"}));
+}
