@@ -6,6 +6,7 @@
 /// that is handed back too early by check_release.cpp.
 #include "compiler/passes/accesses.h"
 #include "compiler/passes/in_flight.h"
+#include "compiler/passes/linear.h"
 
 using namespace mlir;
 using namespace flashqla::tile;
@@ -26,6 +27,7 @@ private:
   void checkHazard(Operation *statement, const FragmentAccess &access);
   void checkOperand(Operation *statement, const FragmentAccess &access);
   void checkPack(WgmmaOp product);
+  void checkWindow(WgmmaOp product);
   void checkAwait(AwaitOp await);
   void checkStoreAwait(AwaitOp await);
   void checkEnd(Operation *end, Block *block, const InFlight::State &state);
@@ -196,6 +198,34 @@ void AsyncCheck::checkPack(WgmmaOp product) {
     }
 }
 
+/// First column and number of columns that a product writes.
+std::pair<int64_t, int64_t> columnsOf(WgmmaOp product) {
+  auto view = product.getTarget().getDefiningOp<ViewOp>();
+  return {view ? linearOf(view.getOffsets().back()).constant : 0, extents(product.getTarget())[1]};
+}
+
+/// Products into the same registers are done in order only if they write all of the same ones.
+void AsyncCheck::checkWindow(WgmmaOp product) {
+  auto [first, count] = columnsOf(product);
+  for (WgmmaOp other : products(role, flight.before(product))) {
+    auto [start, length] = columnsOf(other);
+    if (targetOf(other) != targetOf(product) || std::pair(start, length) == std::pair(first, count) ||
+        start + length <= first || first + count <= start)
+      continue;
+    std::string frag = name(targetOf(product));
+    context.diags
+        .report(DiagnosticKind::AccumulatorInFlight, context.files.range(product.getOperation()),
+                fmt::format("a product into other columns of `{}` may be in flight, some of them these",
+                            frag))
+        .label(context.files.range(other.getOperation()),
+               fmt::format("this product, into columns {} to {}", start, start + length - 1))
+        .note("products in flight add up in order only in the same columns")
+        .help(fmt::format("add `await {}` before line {}", frag,
+                          firstLine(context.files.range(product.getOperation()))));
+    return;
+  }
+}
+
 void AsyncCheck::checkAccesses(Operation *statement) {
   for (const FragmentAccess &access : fragmentAccesses(statement)) {
     if (reported.contains(statement))
@@ -207,8 +237,10 @@ void AsyncCheck::checkAccesses(Operation *statement) {
     if (context.diags.all().size() != before)
       reported.insert(statement);
   }
-  if (auto product = dyn_cast<WgmmaOp>(statement); product && !reported.contains(statement))
+  if (auto product = dyn_cast<WgmmaOp>(statement); product && !reported.contains(statement)) {
+    checkWindow(product);
     checkPack(product);
+  }
 }
 
 void AsyncCheck::checkAwait(AwaitOp await) {

@@ -134,12 +134,34 @@ void Pressure::check(int64_t budget) {
                         everythingElse));
 }
 
+/// The assembler compiles for the registers with which all warpgroups enter, whatever `setmaxnreg` gives them later. An
+/// instruction of a product names its accumulator at once; measured with ptxas 13.0 [docs/hopper.md, "Products"].
+bool checkProduct(WgmmaOp product, KernelOp kernel, Context &context) {
+  constexpr int64_t besides = 26, operand = 4;
+  int64_t warpgroups = kernel.getWarpgroupRegs().size(), resident = kernel.getResident();
+  int64_t entry = std::min<int64_t>(512 / (warpgroups * resident) / 8 * 8, 248);
+  int64_t columns = extents(product.getTarget())[1];
+  int64_t fixed = besides + (space(product.getA()) == Space::Register ? operand : 0);
+  if (columns / 2 + fixed <= entry)
+    return true;
+  context.diags
+      .report(DiagnosticKind::RegisterBudget, context.files.range(product.getOperation()),
+              fmt::format("a product of {} columns needs {} registers, its warpgroup enters with {}", columns,
+                          columns / 2 + fixed, entry))
+      .note(fmt::format("{} warpgroup{} enter{} with {} registers each; `regs` does not count here", warpgroups * resident,
+                        warpgroups * resident == 1 ? "" : "s", warpgroups * resident == 1 ? "s" : "", entry))
+      .help(fmt::format("write it as products into windows of at most {} columns", (entry - fixed) / 4 * 8));
+  return false;
+}
+
 } // namespace
 
 bool checkStructure(KernelOp kernel, Context &context) {
   for (auto role : kernel.getBody().front().getOps<RoleOp>())
     Pressure(role, context).check(kernel.getWarpgroupRegs()[role.getFirstWarp() / 4]);
-  return true;
+  bool ok = true;
+  kernel.walk([&](WgmmaOp product) { ok = checkProduct(product, kernel, context) && ok; });
+  return ok;
 }
 
 } // namespace flashqla::passes

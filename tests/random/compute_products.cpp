@@ -190,7 +190,7 @@ bool ComputeRole::productOf(const Operand &a, const Operand &b) {
   std::int64_t rows = a.fragment ? a.rows : multipleBelow(a.rows, 64 * spec.warpgroups);
   if (!a.fragment && random.chance(50))
     rows = 64 * spec.warpgroups;
-  std::int64_t inner = multipleBelow(std::min(a.columns, b.rows), 16), columns = std::min<std::int64_t>(b.columns, 256);
+  std::int64_t inner = multipleBelow(std::min(a.columns, b.rows), 16), columns = std::min(b.columns, spec.productColumns);
   const bool windows = !a.fragment || a.type != Type::F32;
   if (windows && random.chance(15))
     inner = 16 * random.between(1, inner / 16);
@@ -229,7 +229,7 @@ bool ComputeRole::rollingBody(std::vector<Node> &body) {
           const double size = std::ldexp(1.0, number.magnitude) * static_cast<double>(kernel.loop.mostTrips);
           for (Fragment &fragment : fragments) {
             if (!accumulates(fragment.extents) || fragment.type != Type::F32 || fragment.extents[0] > a.rows ||
-                fragment.extents[1] > b.columns || !number.exact() || number.fraction > fragment.number.fraction ||
+                fragment.extents[1] > std::min(b.columns, spec.productColumns) || !number.exact() || number.fraction > fragment.number.fraction ||
                 fragment.used + size > std::ldexp(1.0, fragment.number.magnitude - 1))
               continue;
             fragment.used += size;

@@ -17,6 +17,7 @@ struct RoleSpec {
   std::int64_t warpgroups = 1; ///< 0: a warp
   std::int64_t instances = 1;  ///< `each`
   std::int64_t registers = 128;
+  std::int64_t productColumns = 256; ///< for which the registers suffice with which all warpgroups enter
   bool products = true;
   std::vector<Channel *> inputs = {};
   std::vector<std::string> later = {}; ///< roles that may take tiles from this one

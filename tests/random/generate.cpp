@@ -82,8 +82,10 @@ void Generator::chooseRegisters() {
   else
     ioRegisters = entry;
   kernel.feature(each == ioRegisters ? "registers.equal" : "registers.moved");
-  for (RoleSpec &role : compute)
+  for (RoleSpec &role : compute) {
     role.registers = role.warpgroups == 0 ? ioRegisters : each;
+    role.productColumns = std::min<std::int64_t>(256, (entry - 30) / 4 * 8);
+  }
 }
 
 void Generator::chooseLoads() {
