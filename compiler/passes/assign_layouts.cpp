@@ -155,7 +155,8 @@ bool FragmentLayouts::canAccumulate(FragOp frag) {
   return role.isWarpgroup() && shape.size() == 2 && shape[0] % (64 * role.warpgroups()) == 0 && shape[1] % 8 == 0;
 }
 
-/// From an accumulator by its slices to the fragments that these meet elsewhere, and on from there.
+/// Fragments of one shape with the same slice are dealt alike. From an accumulator it goes by its slices to the fragments
+/// that these meet elsewhere, and on from there.
 void FragmentLayouts::spread() {
   auto useOf = [&](FragOp frag) -> Operation * {
     for (Operation *member : classes.members(frag))
@@ -172,6 +173,13 @@ void FragmentLayouts::spread() {
       Operation *use = nullptr;
       for (const Slice &slice : met)
         use = use ? use : useOf(slice.of);
+      for (Slice &slice : met)
+        for (Slice &other : met)
+          if (slice.dim == other.dim && slice.of.getType().getShape() == other.of.getType().getShape() &&
+              !classes.isEquivalent(slice.of, other.of)) {
+            classes.unionSets(slice.of, other.of);
+            changed = true;
+          }
       for (const Slice &slice : met) {
         bool fits = llvm::all_of(classes.members(slice.of), [&](Operation *member) { return canAccumulate(cast<FragOp>(member)); });
         if (!use || !fits || useOf(slice.of))

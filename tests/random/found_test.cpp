@@ -146,3 +146,10 @@ TEST(Found, MatricesThatMeetSlicesOfAccumulators) {
                       "map e[r] = sum[c](d[r, c])", "frag f: bf16[64, 64], g: f32[64, 128]", "map f[r, c] = bf16(e[r] + c)",
                       "map g[r, c] = e[r] - c", "map (r: 64, c: 64) y[r, c] = f[r, c]", "copy z[:, :] <- g"}));
 }
+
+/// The same of fragments that no product uses, whose elements have other sizes.
+TEST(Found, MatricesThatMeetSlicesOfOthers) {
+  expectGood(program({in("x", Type::F32, {"64"}), out("y", Type::F32, {"64", "32"}), out("z", Type::BF16, {"64", "32"})}, {},
+                     {"frag d: f32[64], e: f32[64, 32], f: bf16[64, 32]", "copy d <- x[:]", "map e[r, c] = d[r] + c",
+                      "map f[r, c] = bf16(d[r] - c)", "copy y[:, :] <- e", "copy z[:, :] <- f"}));
+}
