@@ -262,6 +262,14 @@ void Decoder::decodeLaneOp(Operation &op, Code &code) {
 void Decoder::decodeLaneIf(scf::IfOp branch, Code &code) {
   Branch made{};
   made.onData = dependsOnData(branch.getCondition());
+  SmallVector<Value> parts{branch.getCondition()};
+  while (made.onData && !parts.empty()) {
+    Value part = parts.pop_back_val();
+    if (!dependsOnData(part))
+      made.needs.push_back(reg(part));
+    else if (auto both = part.getDefiningOp<arith::AndIOp>())
+      parts.append({both.getLhs(), both.getRhs()});
+  }
   ++conditional;
   made.then = decodeCode(branch.getThenRegion().front());
   if (branch.getElseRegion().empty()) {

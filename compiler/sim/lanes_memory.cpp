@@ -165,6 +165,11 @@ void Lanes::branch(const Branch &branch, Reg condition, const Mask &mask) {
     then[i] = active && (both || holds[i]);
     otherwise[i] = active && (both || !holds[i]);
   }
+  for (size_t part = 0; both && part < branch.needs.size(); ++part) {
+    const auto known = ints(branch.needs[part]);
+    for (size_t i = 0; i < lanes; ++i)
+      then[i] = then[i] && known[i];
+  }
   run(program.codes[branch.then], then);
   run(program.codes[branch.otherwise], otherwise);
   for (size_t i = 0; i < branch.results.size(); ++i) {

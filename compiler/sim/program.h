@@ -97,6 +97,7 @@ struct Branch {
   uint32_t then, otherwise;    ///< codes
   std::vector<Reg> results, thenValues, otherwiseValues;
   bool onData = false;         ///< the condition depends on elements of tiles
+  std::vector<Reg> needs;      ///< parts of it that do not, and without which it does not hold
 };
 
 enum class ReduceKind : uint8_t { Sum, Max, Min };
