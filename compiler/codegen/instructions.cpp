@@ -35,15 +35,17 @@ std::string wgmmaFunction(const WgmmaShape &s) {
   int64_t b = accumulators + (s.registerA ? 4 : 1);
   std::string majors = s.registerA ? fmt::format("{}", int(s.transposeB))
                                    : fmt::format("{}, {}", int(s.transposeA), int(s.transposeB));
+  // Of A in registers with known contents the assembler of CUDA 13.0 negates pairs as if they were 32-bit integers.
+  const int sign = s.negate ? -1 : 1, scaleA = s.registerA ? 1 : sign, scaleB = s.registerA ? sign : 1;
   // With scale-d false the old accumulator is not an input, so that it is not kept alive.
   return fmt::format("DEVICE void {}(float *d, {}, u64 b) {{\n"
                      "  asm volatile(\"{{.reg .pred p; setp.ne.b32 p, {}, 0; \"\n"
-                     "               \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, %{}, p, {}, 1, {};}}\"\n"
+                     "               \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, %{}, p, {}, {}, {};}}\"\n"
                      "               : {}\n"
                      "               : {}, \"l\"(b));\n"
                      "}}\n",
                      wgmmaName(s), s.registerA ? "const u32 *a" : "u64 a", int(!s.overwrite), s.n, type, type,
-                     placeholders(0, accumulators), a, b, s.negate ? -1 : 1, majors,
+                     placeholders(0, accumulators), a, b, scaleA, scaleB, majors,
                      operands(s.overwrite ? "=f" : "+f", "d", accumulators),
                      s.registerA ? operands("r", "a", 4) : std::string("\"l\"(a)"));
 }
