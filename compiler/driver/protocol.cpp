@@ -172,7 +172,8 @@ std::vector<int64_t> ProtocolChecker::unitsOf(const CheckCase &test, const Knob 
   return units;
 }
 
-/// Null where the value is not allowed. What a run finds that is longer than it may be stands; that it is long is no mistake.
+/// Null where the value is not allowed. What a run finds that is longer than it may be stands; that it is long is no
+/// mistake.
 const sim::SimResult *ProtocolChecker::runTurned(const CheckCase &test, const Knob &knob, int64_t value) {
   std::optional<CheckCase> changed = turned(test, knob, value);
   if (!changed)

@@ -109,7 +109,8 @@ Expected<frontend::CheckCase> CaseBuilder::build(std::vector<frontend::CheckCase
   if (request.number < cases.size())
     made = std::move(cases[request.number]);
   else if (request.number > 0)
-    return Error{"usage", fmt::format("`{}` has {} `check` case{}", kernel.name.text, cases.size(), cases.size() == 1 ? "" : "s"), {}};
+    return Error{"usage", fmt::format("`{}` has {} `check` case{}", kernel.name.text, cases.size(),
+                                      cases.size() == 1 ? "" : "s"), {}};
   for (const auto &[name, value] : request.compile.bindings)
     made.bindings[name] = value;
   for (auto step : {&CaseBuilder::setDims, &CaseBuilder::setValues})

@@ -1,8 +1,9 @@
 /// Layouts: of shared tiles from their shape and element type, of fragments from their uses.
 ///
 /// Fragments that meet at the same point of a map share a layout. Where one of them is a product's operand or result, or
-/// a window of it is taken, it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one is its row or column
-/// slice; it makes accumulators of all that it is a slice of if one of them is. Two uses that disagree are an error that names both: data never moves silently.
+/// a window of it is taken, it is the accumulator layout, otherwise the vector layout. A 1-D fragment that meets a 2-D one
+/// is its row or column slice; it makes accumulators of all that it is a slice of if one of them is. Two uses that
+/// disagree are an error that names both: data never moves silently.
 #include "compiler/passes/linear.h"
 #include "compiler/passes/passes.h"
 
@@ -181,7 +182,8 @@ void FragmentLayouts::spread() {
             changed = true;
           }
       for (const Slice &slice : met) {
-        bool fits = llvm::all_of(classes.members(slice.of), [&](Operation *member) { return canAccumulate(cast<FragOp>(member)); });
+        bool fits = llvm::all_of(classes.members(slice.of),
+                                 [&](Operation *member) { return canAccumulate(cast<FragOp>(member)); });
         if (!use || !fits || useOf(slice.of))
           continue;
         products.try_emplace(slice.of, use);
