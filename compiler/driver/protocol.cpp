@@ -47,6 +47,7 @@ private:
     std::string table; ///< its last length; empty: a dim
     int64_t value;
   };
+  std::set<sim::Where> loops() const;
   std::vector<Knob> knobs(const CheckCase &test) const;
   std::optional<CheckCase> turned(const CheckCase &test, const Knob &knob, int64_t value);
   std::optional<sim::SimResult> run(const CheckCase &test, int64_t blockLimit);
@@ -104,13 +105,18 @@ void ProtocolChecker::check(const CheckCase &test) {
       explore(test, knob);
 }
 
+std::set<sim::Where> ProtocolChecker::loops() const {
+  std::set<sim::Where> found;
+  for (const sim::RoleProgram &role : decoded.program.roles)
+    for (const sim::Step &step : role.steps)
+      if (step.kind == sim::StepKind::LoopTest)
+        found.insert(step.where);
+  return found;
+}
+
 std::vector<ProtocolChecker::Knob> ProtocolChecker::knobs(const CheckCase &test) const {
   std::vector<Knob> found;
-  auto loops = [](const sim::RoleProgram &role) {
-    return std::any_of(role.steps.begin(), role.steps.end(),
-                       [](const sim::Step &step) { return step.kind == sim::StepKind::LoopTest; });
-  };
-  if (std::none_of(decoded.program.roles.begin(), decoded.program.roles.end(), loops))
+  if (loops().empty())
     return found;
   for (const auto &[name, value] : test.dims)
     for (const sim::LaunchValue &launch : decoded.program.launchValues)
@@ -156,13 +162,9 @@ std::vector<int64_t> ProtocolChecker::unitsOf(const CheckCase &test, const Knob 
   std::set<sim::Where> reacted;
   if (const sim::SimResult *none = runTurned(test, knob, 0))
     low = none->trips;
-  std::set<sim::Where> loops;
-  for (const sim::RoleProgram &role : decoded.program.roles)
-    for (const sim::Step &step : role.steps)
-      if (step.kind == sim::StepKind::LoopTest)
-        loops.insert(step.where);
+  const std::set<sim::Where> all = loops();
   bool followed = true; // to the end of the run
-  for (int64_t step = 1; step <= 1024 && followed && reacted != loops && clean(); step *= 2)
+  for (int64_t step = 1; step <= 1024 && followed && reacted != all && clean(); step *= 2)
     if (const sim::SimResult *far = runTurned(test, knob, more * step)) {
       followed = far->steps <= probeSteps;
       for (const auto &[loop, count] : far->trips)
